@@ -1,0 +1,112 @@
+"""``make up``: the local AWS in the foreground, with what to type to send an event and to look at its notice."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import socket
+import sys
+import time
+
+from demo.local_aws import REGION, LocalAwsError, LocalStack
+from demo.mail_front import SentMail
+from scripts.build import BUILD
+
+MAILS = BUILD / "mails"
+USUAL_PORT = 4566
+
+REQUESTER = {
+    "requester_id": "dana",
+    "tenant_id": "tenant-1",
+    "email": "dana@example.com",
+    "name": "Dana",
+    "audience": "customer",
+}
+JOB = {
+    "job_id": "job-1",
+    "kind": "workspace_provisioning",
+    "tenant_id": "tenant-1",
+    "requester_id": "dana",
+    "details": {"workspace_id": "ws-1", "workspace_name": "Research"},
+}
+EVENT = {"type": "job.settled", "job_id": "job-1", "outcome": "succeeded"}
+
+
+def main() -> int:
+    """Run until Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="make up", description="A local AWS with the stack on it.")
+    parser.add_argument("--environment", default="production", help="the template's Environment")
+    parser.add_argument("--port", type=int, help=f"default: {USUAL_PORT} where it is free, else any other")
+    options = parser.parse_args()
+    port = options.port or (USUAL_PORT if _is_free(USUAL_PORT) else None)
+    try:
+        with LocalStack(options.environment, port=port, progress=lambda step: print(f"· {step}")) as stack:
+            stack.table("RequestersTableName").put_item(Item=REQUESTER)
+            stack.table("JobsTableName").put_item(Item=JOB)
+            print(_help(stack, options.environment), flush=True)
+            shown = 0
+            while True:
+                mails = stack.sent_mails()
+                for number, mail in enumerate(mails[shown:], start=shown + 1):
+                    _show(number, mail)
+                shown = len(mails)
+                time.sleep(0.2)
+    except KeyboardInterrupt:
+        print("\nended")
+    except LocalAwsError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _help(stack: LocalStack, environment: str) -> str:
+    aws = f"aws --endpoint-url {stack.endpoint}"
+    queue, table = stack.outputs["JobSettledQueueUrl"], stack.outputs["NoticesTableName"]
+    parked = stack.outputs["JobSettledDeadLetterQueueUrl"]
+    key = {"job_id": {"S": EVENT["job_id"]}, "outcome": {"S": EVENT["outcome"]}}
+    return f"""
+The stack is up at {stack.endpoint}, with one job ({JOB["job_id"]}) and its requester. Environment: {environment}.
+In another terminal:
+
+  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION={REGION}
+
+send an event
+  {aws} sqs send-message --queue-url {queue} \\
+    --message-body {shlex.quote(json.dumps(EVENT))}
+
+look at its notice
+  {aws} dynamodb get-item --table-name {table} \\
+    --key {shlex.quote(json.dumps(key))}
+
+look at what was parked
+  {aws} sqs receive-message --queue-url {parked} \\
+    --visibility-timeout 0 --message-attribute-names All
+
+add jobs and requesters
+  {aws} dynamodb put-item --table-name {stack.outputs["JobsTableName"]} --item ...
+  {aws} dynamodb put-item --table-name {stack.outputs["RequestersTableName"]} --item ...
+
+Mail that is sent shows here. Ctrl-C ends it all.
+"""
+
+
+def _show(number: int, mail: SentMail) -> None:
+    MAILS.mkdir(parents=True, exist_ok=True)
+    page = MAILS / f"{number:04}.html"
+    page.write_text(mail.html, encoding="utf-8")
+    print(f"mail to {mail.recipient}: {mail.subject}\n  {page}", flush=True)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

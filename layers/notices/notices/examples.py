@@ -1,0 +1,148 @@
+"""A kind's examples: made-up jobs and requesters to try its texts on (DESIGN 3.8).
+
+They are read by tests and tools, never by a function that sends mail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from notices.facts import fits
+from notices.jobs import Audience, Job, Requester
+from notices.kind_files import KindError, line_of, listed, read_toml
+from notices.kind_toml import AUDIENCES
+from notices.kinds import KINDS, Catalogue, Kind, load_catalogue
+from notices.message import BaseUrls, Message, MessageError, render
+
+EXAMPLE_BASE_URLS = BaseUrls("https://hq.example.com", "https://app.example.com")
+LARGEST_PAGE = 102 * 1024
+"""Gmail hides what comes after this many bytes."""
+
+_KEYS = {"outcome", "audience", "job_id", "details", "requester", "settled_at"}
+_REQUESTER_KEYS = {"name", "time_zone", "locale"}
+# What a reader would take for a mistake: a fact that is not there, template syntax, a gap where a name was.
+_MISTAKES = {
+    "the word None": r"\bNone\b",
+    "the word undefined": r"\bundefined\b",
+    "template syntax": r"\{\{|\}\}|\{%",
+    "a space before a comma": r" ,",
+    "empty quotation marks": r"\"\"|“”|\u2018\u2019|«»",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One outcome told to one person."""
+
+    outcome: str
+    job: Job
+    requester: Requester
+    settled_at: datetime | None
+
+    @property
+    def audience(self) -> Audience:
+        """Whom it is told to."""
+        return self.requester.audience
+
+    def message(self, kind: Kind, locale: str | None = None) -> Message:
+        """Return its message, in another language than the requester's when `locale` says so.
+
+        Raises:
+            MessageError: a text cannot be rendered from it.
+        """
+        requester = replace(self.requester, locale=locale) if locale else self.requester
+        return render(kind, self.outcome, self.job, requester, EXAMPLE_BASE_URLS, settled_at=self.settled_at)
+
+
+def load_examples(kind: Kind) -> tuple[Example, ...]:
+    """Return the examples of a kind, at least one for each outcome and audience.
+
+    Raises:
+        KindError: one is missing, or names something that the kind does not declare.
+    """
+    path = kind.folder / "examples.toml"
+    content, source = read_toml(path)
+    stray = sorted(set(content) - {"example"})
+    if stray or not isinstance(content.get("example", []), list):
+        line = line_of(source, stray[0]) if stray else None
+        raise KindError(path, "it holds something that is no example. Write each as [[example]].", line=line)
+    starts = [at for at, line in enumerate(source.splitlines(), 1) if line.strip() == "[[example]]"]
+    entries = content.get("example", [])
+    lines = starts if len(starts) == len(entries) else [None] * len(entries)
+    examples = tuple(_example(kind, path, entry, line) for entry, line in zip(entries, lines, strict=True))
+    for outcome in kind.outcomes:
+        for audience in AUDIENCES:
+            if not any((one.outcome, one.audience) == (outcome, audience) for one in examples):
+                raise KindError(path, f"no example of '{outcome}' for {audience}. Add one.")
+    return examples
+
+
+def check_kind(kind: Kind) -> None:
+    """Render every example in every language and look at the result as a reader would.
+
+    Raises:
+        KindError: a text that cannot be rendered, a link that leads nowhere, or words that look like a mistake.
+    """
+    for example in load_examples(kind):
+        for language in kind.languages.values():
+            _check(kind, example, language.tag)
+
+
+def check_catalogue(folder: Path = KINDS) -> Catalogue:
+    """Return the catalogue when each kind in `folder` is right, examples and all. Raises KindError otherwise."""
+    catalogue = load_catalogue(folder)
+    for kind in catalogue:
+        check_kind(kind)
+    return catalogue
+
+
+def _check(kind: Kind, example: Example, tag: str) -> None:
+    path = kind.folder / tag / f"{example.outcome}.j2"
+    who = f"the example of '{example.outcome}' for {example.audience}"
+    try:
+        message = example.message(kind, tag)
+    except MessageError as error:
+        raise KindError(path, f"{who} does not render: {error}. Mend the text or the example.") from None
+    for part in (message.subject, message.text):
+        for mistake, pattern in _MISTAKES.items():
+            if re.search(pattern, part):
+                raise KindError(path, f"{who} shows {mistake}. Mend the text or the example.")
+    declared = kind.outcomes[example.outcome].links.get(example.audience)
+    if declared and f"{EXAMPLE_BASE_URLS.of(example.audience)}/" not in message.text:
+        raise KindError(kind.folder / "kind.toml", f"{who} has no link, although a path is declared. Mend one.")
+    if len(message.html.encode()) > LARGEST_PAGE:
+        raise KindError(path, f"{who} makes a page of more than 102 KB, which Gmail cuts. Say less.")
+
+
+def _example(kind: Kind, path: Path, entry: Mapping[str, Any], line: int | None) -> Example:
+    def wrong(problem: str) -> KindError:
+        return KindError(path, problem, line=line)
+
+    outcome, audience = entry.get("outcome"), entry.get("audience")
+    details, person = entry.get("details", {}), entry.get("requester", {})
+    for names, known, what in (
+        (entry, _KEYS, "an example"),
+        (details, kind.facts, "kind.toml"),
+        (person, _REQUESTER_KEYS, "an example's requester"),
+    ):
+        for name in names:
+            if name not in known:
+                raise wrong(f"{what} has no '{name}'. Use {listed(known)}.")
+    if not isinstance(outcome, str) or not kind.tells(outcome):
+        raise wrong(f"an example of the outcome '{outcome}', which kind.toml does not declare. Correct one of them.")
+    if audience not in AUDIENCES:
+        raise wrong(f"an example for '{audience}'. Use {listed(AUDIENCES)}.")
+    for name, value in details.items():
+        if not fits(kind.facts[name], value):
+            raise wrong(f"the fact '{name}' is no {kind.facts[name]}, as kind.toml declares it. Correct one of them.")
+    settled_at = entry.get("settled_at")
+    if settled_at is not None and not isinstance(settled_at, datetime):
+        raise wrong("settled_at is not a time. Write it as 2026-03-01T09:59:30Z.")
+    job = Job(str(entry.get("job_id", "job-0001")), kind.name, tenant_id="tenant-example", details=details)
+    requester = Requester("requester-example", tenant_id="tenant-example", audience=audience, **person)
+    return Example(outcome, job, requester, settled_at.replace(tzinfo=settled_at.tzinfo or UTC) if settled_at else None)

@@ -1,0 +1,56 @@
+"""Reading a kind's files, and the one error that says what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+class KindError(Exception):
+    """A kind that is not right: which file, which line where that is known, what is wrong, and what to do.
+
+    Its text is one plain sentence or two, `path:line: problem. Remedy.`; the parts are attributes.
+    """
+
+    def __init__(self, path: Path, problem: str, *, line: int | None = None) -> None:
+        here = Path.cwd()
+        shown = path.relative_to(here) if path.is_relative_to(here) else path
+        super().__init__(f"{shown}:{line}: {problem}" if line else f"{shown}: {problem}")
+        self.path, self.line, self.problem = path, line, problem
+
+
+def read(path: Path) -> str:
+    """Return a file's text. Raises KindError when it is not there or not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise KindError(path, "the file is missing. Add it.") from None
+    except UnicodeDecodeError:
+        raise KindError(path, "it is not UTF-8. Save it as UTF-8.") from None
+
+
+def read_toml(path: Path) -> tuple[dict[str, Any], str]:
+    """Return a TOML file's content and its source. Raises KindError when it is not there or not TOML."""
+    source = read(path)
+    try:
+        return tomllib.loads(source), source
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        line = int(at[1]) if at else None
+        raise KindError(path, f"this is not TOML: {error}. Mend it.", line=line) from None
+
+
+def line_of(source: str, key: str) -> int | None:
+    """Return the line of a TOML source that first sets or opens `key`, None when none plainly does."""
+    pattern = re.compile(
+        rf"^\s*(\[+[\w.\-]*\b{re.escape(key)}\]+|[\w.\-]*\b{re.escape(key)}\s*=)|\b{re.escape(key)}\s*="
+    )
+    return next((at for at, line in enumerate(source.splitlines(), 1) if pattern.search(line)), None)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as an error lists them."""
+    return ", ".join(sorted(names)) or "nothing: none is declared"

@@ -1,0 +1,109 @@
+"""A kind's texts: parsed, checked to use only what the kind declares, and compiled (DESIGN 3.8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from jinja2 import Environment, Template, TemplateSyntaxError, nodes
+
+from notices.kind_files import KindError, listed, read
+from notices.passages import STRUCTURE
+from notices.templates import compile_template
+
+_NAMES = {"facts", "audience", "job_id", "requester_name", "settled_at", "has_link", "ask"}
+_SHARED_NAMES = (_NAMES - {"facts"}) | {"at"}
+_BLOCKS = {"subject": True, "body": True, "link": True, "details": False}  # whether each is needed
+_SHARED_BLOCKS = dict.fromkeys(
+    ("greeting", "copy_link", "no_link", "when", "when_label", "reference_label", "why", "ask"), True
+)
+_GLOBALS = {"loop", "range", "namespace"}
+
+
+def kind_text(environment: Environment, path: Path, facts: Iterable[str]) -> Template:
+    """Return the words of one outcome, compiled. Raises KindError when something in them cannot work."""
+    tree = _words(environment, path, _BLOCKS)
+    _check_names(path, tree, _NAMES, set(facts))
+    _check_filters(environment, path, tree)
+    return _compile(environment, path, tree)
+
+
+def shared_text(environment: Environment, path: Path) -> Template:
+    """Return the words that all kinds share in one language, compiled. Raises KindError."""
+    tree = _words(environment, path, _SHARED_BLOCKS)
+    _check_names(path, tree, _SHARED_NAMES, set())
+    _check_filters(environment, path, tree)
+    return _compile(environment, path, tree)
+
+
+def layout(environment: Environment, path: Path) -> Template:
+    """Return what surrounds the words, compiled. Raises KindError."""
+    return _compile(environment, path, _parse(environment, path, read(path)))
+
+
+def _words(environment: Environment, path: Path, blocks: Mapping[str, bool]) -> nodes.Template:
+    """Parse a file of words and check that it stands alone and has the right blocks."""
+    source = re.sub(r"(?m)^([ \t]*)([->] )", rf"\1{STRUCTURE}\2", read(path))
+    tree = _parse(environment, path, source)
+    seen = set()
+    for node in tree.body:
+        if isinstance(node, nodes.Output) and all(_is_blank(part) for part in node.nodes):
+            continue
+        if not isinstance(node, nodes.Block):
+            problem = f"there is something outside a block. Put it into a block: {listed(blocks)}."
+            raise KindError(path, problem, line=node.lineno)
+        if node.name not in blocks:
+            raise KindError(path, f"no block is called '{node.name}'. Use {listed(blocks)}.", line=node.lineno)
+        seen.add(node.name)
+    missing = [name for name, needed in blocks.items() if needed and name not in seen]
+    if missing:
+        raise KindError(
+            path, f"the block '{missing[0]}' is missing. Add {{% block {missing[0]} %}}...{{% endblock %}}."
+        )
+    for foreign in tree.find_all((nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)):
+        raise KindError(path, "a text stands alone. Take out extends, include or import.", line=foreign.lineno)
+    return tree
+
+
+def _check_names(path: Path, tree: nodes.Template, names: set[str], facts: set[str]) -> None:
+    named = set()
+    for use in tree.find_all(nodes.Getattr):
+        if isinstance(use.node, nodes.Name) and use.node.name == "facts":
+            named.add(id(use.node))
+            if use.attr not in facts:
+                problem = f"kind.toml declares no fact '{use.attr}'. Add it to [facts], or use {listed(facts)}."
+                raise KindError(path, problem, line=use.lineno)
+    used = list(tree.find_all(nodes.Name))
+    own = {name.name for name in used if name.ctx != "load"} | _GLOBALS
+    for name in used:
+        if name.name == "facts" and id(name) not in named:
+            raise KindError(path, "facts are used by name. Write facts.workspace_name, say.", line=name.lineno)
+        if name.ctx == "load" and name.name not in names | own:
+            raise KindError(path, f"nothing is called '{name.name}'. Use {listed(names)}.", line=name.lineno)
+
+
+def _check_filters(environment: Environment, path: Path, tree: nodes.Template) -> None:
+    """Look for filters and tests that do not exist, which Jinja finds late when they are within a condition."""
+    for use in tree.find_all((nodes.Filter, nodes.Test)):
+        known = environment.filters if isinstance(use, nodes.Filter) else environment.tests
+        if use.name not in known:
+            raise KindError(path, f"Jinja has no '{use.name}'. Take another, or leave it out.", line=use.lineno)
+
+
+def _compile(environment: Environment, path: Path, tree: nodes.Template) -> Template:
+    try:
+        return compile_template(environment, "/".join(path.parts[-3:]), path, tree)
+    except TemplateSyntaxError as error:
+        raise KindError(path, f"{error.message} Mend that line.", line=error.lineno) from None
+
+
+def _parse(environment: Environment, path: Path, source: str) -> nodes.Template:
+    try:
+        return environment.parse(source, path.name, str(path))
+    except TemplateSyntaxError as error:
+        raise KindError(path, f"{error.message} Mend that line.", line=error.lineno) from None
+
+
+def _is_blank(node: nodes.Expr) -> bool:
+    return isinstance(node, nodes.TemplateData) and not node.data.strip()

@@ -1,0 +1,23 @@
+"""Language tags (BCP 47): which one to fall back to, and which way it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+LOCALE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+"""How a locale's folder or file is named: `en`, `de`, `de-AT`, `zh-Hant`."""
+
+_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "syr", "ug", "ur", "yi"})
+
+
+def fallbacks(tag: str | None) -> Iterator[str]:
+    """Yield `tag` in lower case, then less and less of it: `de-AT` and `de_AT` give `de-at`, `de`."""
+    parts = tag.strip().lower().replace("_", "-").split("-") if isinstance(tag, str) else []
+    for count in range(len(parts), 0, -1):
+        yield "-".join(parts[:count])
+
+
+def is_right_to_left(tag: str) -> bool:
+    """Whether the language of `tag` is written from right to left."""
+    return next(fallbacks(tag), "").split("-")[0] in _RIGHT_TO_LEFT

@@ -1,0 +1,161 @@
+"""The message about one job: a kind's words in the reader's language, as text and as a page (DESIGN 3.8).
+
+The words are rendered once, as plain text, and then laid out twice. So both parts say the same, and the page
+escapes everything that is printed into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jinja2 import Template
+
+from notices.facts import present_facts, text, whole_text
+from notices.jobs import Audience, Job, Requester
+from notices.kinds import Kind, Language
+from notices.links import link
+from notices.passages import as_details, as_line, as_passages
+from notices.plain_text import one_line, shorten
+from notices.reader_time import reader_time
+from notices.templates import AbsentError, render_block
+
+SUBJECT_LIMIT = 150
+"""The most characters of a subject; mail clients show far fewer."""
+
+NAME_LIMIT = 80
+"""The most characters of a person's name in the greeting."""
+
+
+class MessageError(Exception):
+    """A message that cannot be written. Its text names the fact or template at fault, never a value.
+
+    `code` is the stable code that begins a notice's `error` (DESIGN 3.4).
+    """
+
+    code = "template_error"
+
+
+@dataclass(frozen=True, slots=True)
+class BaseUrls:
+    """Where the links of each audience begin: `HQ_BASE_URL` for staff, `CUSTOMER_BASE_URL` for customers."""
+
+    staff: str | None = None
+    customer: str | None = None
+
+    def of(self, audience: Audience) -> str | None:
+        """Return the base URL for one audience; None when it has none."""
+        return self.staff if audience == "staff" else self.customer
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is sent: a subject of one line, and the same message as plain text and as a page."""
+
+    subject: str
+    text: str
+    html: str
+
+
+def render(
+    kind: Kind,
+    outcome: str,
+    job: Job,
+    requester: Requester,
+    base_urls: BaseUrls,
+    *,
+    settled_at: datetime | None = None,
+) -> Message:
+    """Return the message that tells `requester` how `job` ended.
+
+    Facts that are missing, null or empty are absent: the texts do without them. With no base URL or path for the
+    requester's audience, or no value for a fact in the path, the message has no link and says whom to ask.
+
+    Raises:
+        MessageError: a text needs something absent, or a template fails in any other way.
+    """
+    if not kind.tells(outcome):
+        raise MessageError(f"the kind '{kind.name}' has no such outcome")
+    audience: Audience = "staff" if requester.audience == "staff" else "customer"
+    language = kind.language(requester.locale)
+    details = job.details if isinstance(job.details, Mapping) else {}
+    url = link(
+        base_urls.of(audience),
+        kind.outcomes[outcome].links.get(audience),
+        _link_values(kind, job.job_id, details),
+    )
+    values = {
+        "facts": present_facts(kind.facts, details),
+        "audience": audience,
+        "job_id": text(job.job_id),
+        "requester_name": text(requester.name, NAME_LIMIT),
+        "settled_at": _settled_at(language, settled_at, requester.time_zone),
+        "has_link": url is not None,
+        "ask": language.ask[audience],
+    }
+    values = {name: value for name, value in values.items() if value is not None}
+    parts = _parts(language, outcome, values) | {
+        "lang": language.tag,
+        "direction": "rtl" if language.rtl else "ltr",
+        "tone": kind.outcomes[outcome].tone,
+        "url": url,
+    }
+    layout = kind.layout
+    return Message(
+        subject=parts["subject"],
+        text=_guarded(layout.text, lambda: layout.text.render(parts)).strip() + "\n",
+        html=_guarded(layout.page, lambda: layout.page.render(parts)),
+    )
+
+
+def _parts(language: Language, outcome: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return all that the layouts print, in words."""
+    own, shared = language.texts[outcome], language.shared
+    heading = as_line(_block(own, "subject", values))
+    passages = as_passages(_block(own, "body", values))
+    subject = shorten(one_line(heading), SUBJECT_LIMIT)
+    if not subject or not passages:
+        raise MessageError(f"the block '{'body' if subject else 'subject'}' is empty ({own.name})")
+    common = [
+        (as_line(_block(shared, f"{label}_label", values)), values[fact])
+        for label, fact in (("when", "settled_at"), ("reference", "job_id"))
+        if fact in values
+    ]
+    return {
+        "subject": subject,
+        "heading": heading,
+        "passages": passages,
+        "link": as_line(_block(own, "link", values)),
+        "details": [*as_details(_block(own, "details", values)), *common],
+    } | {name: as_line(_block(shared, name, values)) for name in ("greeting", "copy_link", "no_link", "why", "ask")}
+
+
+def _link_values(kind: Kind, job_id: str, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a link may hold: the job's id and the declared texts and numbers, whole."""
+    whole = {name: whole_text(details.get(name)) for name in kind.facts} | {"job_id": job_id}
+    return {name: value for name, value in whole.items() if value}
+
+
+def _settled_at(language: Language, moment: datetime | None, zone_name: str | None) -> str | None:
+    if moment is None:
+        return None
+    return as_line(_block(language.shared, "when", {"at": reader_time(moment, zone_name)})) or None
+
+
+def _block(template: Template, name: str, values: dict[str, Any]) -> str:
+    if name not in template.blocks:
+        return ""
+    return _guarded(template, lambda: render_block(template, name, values))
+
+
+def _guarded(template: Template, rendered: Callable[[], str]) -> str:
+    """Call `rendered`; whatever it raises becomes a MessageError that holds neither a value nor the exception."""
+    try:
+        return rendered()
+    except AbsentError as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - a template may raise anything, and no more than its name is told
+        problem = type(error).__name__
+    raise MessageError(f"{problem} ({template.name})")

@@ -1,0 +1,160 @@
+"""Bring the due notices back, and give up those past the horizon (DESIGN 3.6).
+
+A row of the `due` index is only a hint: the index lags behind its table. The move's condition on the revision, and
+then the claim, decide. The move comes before the event: a run that dies in between, or a send that fails, only delays
+the notice by 15 minutes, and of two overlapping runs one wins each notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from notices.database import CALL_SECONDS, Table
+from notices.database import Item as RawItem
+from notices.queues import BATCH, JobSettledQueue, QueueError, Retry
+from notices.queues import CALL_SECONDS as QUEUE_CALL_SECONDS
+from notices.record import Clock, Notice, Notices, Status
+from notices.telemetry import Telemetry, describe
+
+INDEX = "due"
+PAGE = 100
+GAVE_UP = "gave_up"
+
+# Between two looks at the clock: a page, a full batch's last move, and that batch.
+STEP_SECONDS = 2 * CALL_SECONDS + QUEUE_CALL_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The notices whose time has come, as the index shows them."""
+
+    table: Table
+    now: Clock
+    page: int = PAGE
+
+    def __call__(self, status: Status) -> Iterator[RawItem]:
+        """Yield the due notices of one status as the index projects them, longest due first, page by page to the end.
+
+        A page may be empty and not the last.
+
+        Raises:
+            DatabaseError: when a page cannot be read.
+        """
+        condition = (Notice.status == status.value) & (Notice.next_attempt_at <= self.now())
+        start: RawItem | None = None
+        while True:
+            page = self.table.query(INDEX, condition, start=start, limit=self.page)
+            yield from page.items
+            if page.next_key is None:
+                return
+            start = page.next_key
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run did."""
+
+    enqueued: int = 0
+    overtaken: int = 0  # another run, a claim or a result was faster
+    given_up: int = 0
+    not_queued: int = 0  # moved on, but the queue did not take the event
+    in_error: int = 0  # due at the next run again
+    stopped_early: bool = False
+    oldest: datetime | None = None  # created_at of the oldest unsettled notice seen
+    waiting: list[Retry] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDueNotices:
+    """One run of the schedule."""
+
+    due: Due
+    notices: Notices
+    queue: JobSettledQueue
+    horizon: timedelta
+    telemetry: Telemetry
+    now: Clock
+
+    def __call__(self, seconds_left: Callable[[], float]) -> Run:
+        """Bring back every due notice, and stop between two of them when the time runs short.
+
+        Raises:
+            DatabaseError: when the index cannot be read; what was moved is queued and reported before.
+        """
+        run = Run()
+        try:
+            for status in (Status.PENDING, Status.FAILED):
+                for row in self.due(status):
+                    if seconds_left() < STEP_SECONDS:
+                        run.stopped_early = True
+                        return run
+                    self._try(row, run)
+            return run
+        finally:
+            self._send(run)
+            self._report(run)
+
+    def _try(self, row: RawItem, run: Run) -> None:
+        try:
+            self._take(Notice.from_raw_data(row), run)
+        except Exception as error:  # noqa: BLE001 - one notice that cannot be moved must not keep the others waiting
+            run.in_error += 1
+            self.telemetry.error("notice not moved", job_id=row.get("job_id", {}).get("S"), fault=describe(error))
+
+    def _take(self, notice: Notice, run: Run) -> None:
+        run.oldest = min(run.oldest or notice.created_at, notice.created_at)
+        if self.now() - notice.created_at >= self.horizon:
+            self._give_up(notice, run)
+            return
+        revision = self.notices.move_on(notice)
+        if revision is None:
+            run.overtaken += 1
+            return
+        run.waiting.append(Retry(notice.job_id, notice.outcome, revision))
+        if len(run.waiting) == BATCH:
+            self._send(run)
+
+    def _give_up(self, notice: Notice, run: Run) -> None:
+        last = notice.error or "abandoned"
+        if not self.notices.close(notice, f"{GAVE_UP}: {last}"):
+            run.overtaken += 1
+            return
+        run.given_up += 1
+        self.telemetry.count("NoticeGivenUp")
+        self.telemetry.error(
+            "notice given up",
+            job_id=notice.job_id,
+            outcome=notice.outcome,
+            error=notice.error,
+            attempts=notice.attempts,
+        )
+
+    def _send(self, run: Run) -> None:
+        retries, run.waiting = run.waiting, []
+        if not retries:
+            return
+        try:
+            sent = self.queue.send(retries)
+        except QueueError as error:
+            sent = 0
+            self.telemetry.error("retries not queued", error=str(error))
+        run.enqueued += sent
+        run.not_queued += len(retries) - sent
+
+    def _report(self, run: Run) -> None:
+        oldest = max(0.0, (self.now() - run.oldest).total_seconds()) if run.oldest else 0.0
+        self.telemetry.count("OldestUnsettledSeconds", value=oldest)
+        if run.enqueued:
+            self.telemetry.count("RetryEnqueued", value=run.enqueued)
+        self.telemetry.info(
+            "retry run",
+            enqueued=run.enqueued,
+            overtaken=run.overtaken,
+            given_up=run.given_up,
+            not_queued=run.not_queued,
+            in_error=run.in_error,
+            stopped_early=run.stopped_early,
+            oldest_unsettled_seconds=oldest,
+        )

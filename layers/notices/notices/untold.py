@@ -1,0 +1,224 @@
+"""Settled jobs that nobody was told about (DESIGN 3.6, 3.7): the check for events that never arrived.
+
+The jobs table belongs to the platform. Where it offers an index by kind and settling time, the check asks that index;
+where it does not, it reads the table a few pages at a time and remembers where it stopped (docs/adr/0007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from pynamodb.attributes import JSONAttribute, UnicodeAttribute
+from pynamodb.models import Model
+
+from notices.database import CALL_SECONDS, Connection, Item, Table, batch_get
+from notices.jobs import ForeignAttribute, Job, JobItem, job_of
+from notices.kinds import Catalogue
+from notices.record import Clock, Notice, Status
+from notices.telemetry import Telemetry
+from notices.tell import Skip
+
+GRACE = timedelta(minutes=30)  # a job that settled just now may still be on its way
+INDEX_LOOKBACK = timedelta(hours=24)
+SCAN_LOOKBACK = timedelta(days=7)  # a pass over a large table takes many runs
+PAGE = 100  # as many notices as one BatchGetItem reads
+SCAN_PAGES = 200  # in one run
+LISTED = 100  # job ids in one log line
+
+BOOKMARK_KEYS = ("name",)
+
+STEP_SECONDS = 3 * CALL_SECONDS
+_NOT_TELLABLE = tuple(skip.value for skip in Skip)
+
+
+class SettledJobItem(JobItem):
+    """A job with what the platform records of its settling."""
+
+    outcome = ForeignAttribute(null=True)
+    settled_at = ForeignAttribute(null=True)
+
+
+class _SettledIndex(Model):
+    kind = UnicodeAttribute(hash_key=True)
+    settled_at = UnicodeAttribute(range_key=True)
+
+
+class _BookmarkItem(Model):
+    name = UnicodeAttribute(hash_key=True)
+    key = JSONAttribute(null=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Where the scan goes on at its next run: one item in a table of its own."""
+
+    table: Table
+    name: str = "jobs"
+
+    def load(self) -> Item | None:
+        """Return the key to start after, or None for the beginning."""
+        item = self.table.get(_BookmarkItem, self.name)
+        return item.key if item is not None else None
+
+    def save(self, key: Item | None) -> None:
+        """Keep the key; None: the table was read to its end."""
+        self.table.put(_BookmarkItem(name=self.name, key=key))
+
+
+class Source(Protocol):
+    """Where settled jobs are found, a page at a time."""
+
+    @property
+    def lookback(self) -> timedelta:
+        """How long ago a job may have settled to be looked at."""
+
+    def pages(self, since: datetime, until: datetime) -> Iterator[Sequence[Item]]:
+        """Yield pages of jobs that may have settled in between; more is harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSource:
+    """An index of the platform's with `kind` as its hash key and `settled_at` (ISO 8601, UTC) as its range key."""
+
+    table: Table
+    index: str
+    kinds: Catalogue
+    lookback: timedelta = INDEX_LOOKBACK
+
+    def pages(self, since: datetime, until: datetime) -> Iterator[Sequence[Item]]:
+        """See Source: one query for each notifying kind."""
+        for kind in self.kinds:
+            condition = (_SettledIndex.kind == kind.name) & _SettledIndex.settled_at.between(
+                _prefix(since), _prefix(until)
+            )
+            start: Item | None = None
+            while True:
+                page = self.table.query(self.index, condition, start=start, limit=PAGE)
+                yield page.items
+                if page.next_key is None:
+                    break
+                start = page.next_key
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSource:
+    """The table itself, a bounded number of pages in one run, going on where the last run stopped."""
+
+    table: Table
+    bookmark: Bookmark
+    max_pages: int = SCAN_PAGES
+    lookback: timedelta = SCAN_LOOKBACK
+
+    def pages(self, since: datetime, until: datetime) -> Iterator[Sequence[Item]]:  # noqa: ARG002 - the scan sees all
+        """See Source. The bookmark moves on once a page has been dealt with."""
+        start = self.bookmark.load()
+        for _ in range(self.max_pages):
+            page = self.table.scan(start=start, limit=PAGE)
+            yield page.items
+            start = page.next_key
+            self.bookmark.save(start)
+            if start is None:
+                return
+
+
+@dataclass(slots=True)
+class Found:
+    """What one run saw."""
+
+    settled: int = 0
+    without_notice: list[str] = field(default_factory=list)
+    failed_for_good: list[str] = field(default_factory=list)
+    stopped_early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FindUntold:
+    """One run of the check."""
+
+    source: Source | None  # None: nothing is configured, the check is off
+    connection: Connection
+    notices_table: Table
+    kinds: Catalogue
+    telemetry: Telemetry
+    now: Clock
+
+    def __call__(self, seconds_left: Callable[[], float]) -> Found:
+        """Look for settled jobs with neither a handled notice nor one on its way; count and list them.
+
+        Raises:
+            DatabaseError: when a read fails; what was found before is reported.
+        """
+        found = Found()
+        if self.source is None:
+            self.telemetry.info("untold check is off")
+            return found
+        since, until = self.now() - self.source.lookback, self.now() - GRACE
+        try:
+            for page in self.source.pages(since, until):
+                self._look(page, since, until, found)
+                if seconds_left() < STEP_SECONDS:
+                    found.stopped_early = True
+                    break
+        finally:
+            self._report(found)
+        return found
+
+    def _look(self, page: Sequence[Item], since: datetime, until: datetime, found: Found) -> None:
+        settled = dict(self._settled(page, since, until))
+        found.settled += len(settled)
+        notices = {
+            (item["job_id"]["S"], item["outcome"]["S"]): item
+            for _, item in batch_get(self.connection, {self.notices_table: list(settled)})
+        }
+        for key, job in settled.items():
+            item = notices.get(key)
+            if item is None:
+                found.without_notice.append(job.job_id)
+            elif _failed_for_good(Notice.from_raw_data(item)):
+                found.failed_for_good.append(job.job_id)
+
+    def _settled(self, page: Sequence[Item], since: datetime, until: datetime) -> Iterator[tuple[tuple[str, str], Job]]:
+        """Yield the jobs of a page whose requester should have been told by now, by the key of their notice."""
+        for raw in page:
+            item = SettledJobItem.from_raw_data(raw)
+            job, outcome, settled_at = job_of(item), item.outcome, _time(item.settled_at)
+            kind = self.kinds.get(job.kind)
+            if kind is None or not isinstance(outcome, str) or not kind.tells(outcome):
+                continue
+            if job.removed or job.requester_id is None or settled_at is None:
+                continue
+            if since <= settled_at <= until:
+                yield (job.job_id, outcome), job
+
+    def _report(self, found: Found) -> None:
+        untold = len(found.without_notice) + len(found.failed_for_good)
+        self.telemetry.count("SettledUntold", value=untold)
+        for state, job_ids in (
+            ("without a notice", found.without_notice),
+            ("failed for good", found.failed_for_good),
+        ):
+            for first in range(0, len(job_ids), LISTED):
+                self.telemetry.error("settled but untold", state=state, job_ids=job_ids[first : first + LISTED])
+        self.telemetry.info("untold check", settled=found.settled, untold=untold, stopped_early=found.stopped_early)
+
+
+def _failed_for_good(notice: Notice) -> bool:
+    """Failed without a next attempt; but not closed because there is nobody to tell any more."""
+    closed = (notice.error or "").startswith(_NOT_TELLABLE)
+    return notice.status == Status.FAILED and notice.next_attempt_at is None and not closed
+
+
+def _prefix(moment: datetime) -> str:
+    """Return a moment so that it sorts among ISO 8601 times in UTC, whatever they have after the seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _time(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

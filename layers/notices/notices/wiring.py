@@ -1,0 +1,182 @@
+"""The one place that builds the real thing: settings, connection, clients, and what a handler calls.
+
+Everything is made once, at init, on the main thread: botocore's clients are lazy and not safe to create in threads,
+and a second session or a second connection would cost half a cold start each (DESIGN 5).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from botocore.config import Config  # type: ignore[import-untyped]
+from pynamodb.connection.base import Connection
+
+from notices import database, feedback, queues, untold
+from notices.backoff import Backoff
+from notices.batch import Batch, Context
+from notices.database import Table
+from notices.jobs import JOB_KEYS, REQUESTER_KEYS, Jobs, Requesters
+from notices.kinds import Catalogue, load_catalogue
+from notices.mail import Mail, ses_client_config
+from notices.message import BaseUrls
+from notices.receive import ReceiveFeedback, ReceiveJobSettled
+from notices.record import NOTICE_KEYS, Notices, utc_now
+from notices.retry import Due, RetryDueNotices
+from notices.settings import SERVICE, Settings, read
+from notices.telemetry import PowertoolsTelemetry
+from notices.tell import WORST_CASE_SECONDS, Tell
+
+Handler = Callable[[dict[str, Any], Any], Any]
+
+def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
+    """Return what `TellRequesterFunction` calls. Raises SettingsError, naming every fault."""
+    settings = read(
+        environ,
+        required=(
+            "NOTICES_TABLE",
+            "JOBS_TABLE",
+            "REQUESTERS_TABLE",
+            "JOB_SETTLED_DEAD_LETTER_QUEUE_URL",
+            "MAIL_CONFIGURATION_SET",
+        ),
+    )
+    telemetry = _telemetry(environ)
+    if not settings.sends_mail:
+        telemetry.warning(
+            "mail is suppressed: ENVIRONMENT is not exactly 'production'",
+            environment=settings.environment or "(unset)",
+        )
+    elif settings.sender is None:
+        telemetry.error("no mail can be sent: neither NOTICE_FROM_ADDRESS nor MAIL_FROM_ADDRESS is set")
+    connection = _connection(settings)
+    tell = Tell(
+        kinds=load_catalogue(),
+        jobs=Jobs(Table(connection, settings.jobs_table, JOB_KEYS)),
+        requesters=Requesters(Table(connection, settings.requesters_table, REQUESTER_KEYS)),
+        notices=_notices(connection, settings),
+        mail=Mail(
+            _client(connection, "sesv2", ses_client_config()),
+            sender=settings.sender,
+            configuration_set=settings.configuration_set,
+        ),
+        base_urls=BaseUrls(staff=settings.hq_base_url, customer=settings.customer_base_url),
+        sends_mail=settings.sends_mail,
+        backoff=Backoff(settings.unknown_grace),
+        telemetry=telemetry,
+        now=utc_now,
+    )
+    dead_letters = queues.DeadLetters(
+        _client(connection, "sqs", queues.client_config()), settings.dead_letter_queue_url
+    )
+    receive = ReceiveJobSettled(tell, dead_letters, telemetry)
+    worst_case = WORST_CASE_SECONDS + queues.CALL_SECONDS
+    return _invocation(telemetry, Batch(receive, worst_case=worst_case, telemetry=telemetry))
+
+
+def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
+    """Return what `RetryDueNoticesFunction` calls. Raises SettingsError, naming every fault."""
+    settings = read(environ, required=("NOTICES_TABLE", "JOB_SETTLED_QUEUE_URL"))
+    telemetry = _telemetry(environ)
+    connection = _connection(settings)
+    notices_table = Table(connection, settings.notices_table, NOTICE_KEYS)
+    retry = RetryDueNotices(
+        due=Due(notices_table, utc_now),
+        notices=Notices(notices_table, now=utc_now, retention=settings.retention),
+        queue=queues.JobSettledQueue(
+            _client(connection, "sqs", queues.client_config()), settings.job_settled_queue_url
+        ),
+        horizon=settings.retry_horizon,
+        telemetry=telemetry,
+        now=utc_now,
+    )
+
+    def run(_event: dict[str, Any], context: Context) -> None:
+        retry(lambda: context.get_remaining_time_in_millis() / 1000)
+
+    return _invocation(telemetry, run)
+
+
+def record_feedback(environ: Mapping[str, str] = os.environ) -> Handler:
+    """Return what `RecordFeedbackFunction` calls. Raises SettingsError, naming every fault."""
+    settings = read(environ, required=("NOTICES_TABLE",))
+    telemetry = _telemetry(environ)
+    record = feedback.RecordFeedback(_notices(_connection(settings), settings), telemetry, utc_now)
+    receive = ReceiveFeedback(record, telemetry)
+    worst_case = 2 * database.CALL_SECONDS
+    return _invocation(telemetry, Batch(receive, worst_case=worst_case, telemetry=telemetry))
+
+
+def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
+    """Return what `FindUntoldFunction` calls. Raises SettingsError, naming every fault."""
+    check = environ.get("UNTOLD_CHECK", "").strip()
+    needed = {"index": ("SETTLED_JOBS_INDEX",), "scan": ("UNTOLD_BOOKMARK_TABLE",)}.get(check, ())
+    settings = read(environ, required=("NOTICES_TABLE", "JOBS_TABLE", *needed))
+    telemetry = _telemetry(environ)
+    connection = _connection(settings)
+    kinds = load_catalogue()
+    find = untold.FindUntold(
+        source=_source(settings, connection, kinds),
+        connection=connection,
+        notices_table=Table(connection, settings.notices_table, NOTICE_KEYS),
+        kinds=kinds,
+        telemetry=telemetry,
+        now=utc_now,
+    )
+
+    def run(_event: dict[str, Any], context: Context) -> None:
+        find(lambda: context.get_remaining_time_in_millis() / 1000)
+
+    return _invocation(telemetry, run)
+
+
+def _source(settings: Settings, connection: Connection, kinds: Catalogue) -> untold.Source | None:
+    if settings.untold_check == "off":
+        return None
+    jobs_table = Table(connection, settings.jobs_table, JOB_KEYS)
+    if settings.untold_check == "index":
+        return untold.IndexSource(jobs_table, settings.settled_jobs_index, kinds)
+    bookmarks = Table(connection, settings.untold_bookmark_table, untold.BOOKMARK_KEYS)
+    return untold.ScanSource(jobs_table, untold.Bookmark(bookmarks))
+
+
+def _telemetry(environ: Mapping[str, str]) -> PowertoolsTelemetry:
+    return PowertoolsTelemetry(environ.get("POWERTOOLS_SERVICE_NAME") or SERVICE)
+
+
+def _connection(settings: Settings) -> Connection:
+    connection = Connection(
+        region=settings.region,
+        connect_timeout_seconds=database.CONNECT_SECONDS,
+        read_timeout_seconds=database.READ_SECONDS,
+        max_retry_attempts=database.ATTEMPTS - 1,
+    )
+    _ = connection.client  # now, on the main thread, and not at the first notice
+    return connection
+
+
+def _client(connection: Connection, service: str, config: Config) -> Any:
+    return connection.session.create_client(service, region_name=connection.region, config=config)
+
+
+def _notices(connection: Connection, settings: Settings) -> Notices:
+    return Notices(
+        Table(connection, settings.notices_table, NOTICE_KEYS),
+        now=utc_now,
+        retention=settings.retention,
+        claim_lease=settings.claim_lease,
+    )
+
+
+def _invocation(telemetry: PowertoolsTelemetry, handle: Handler) -> Handler:
+    """Give each invocation its request id, and write its metrics whatever happens."""
+
+    def invoke(event: dict[str, Any], context: Any) -> Any:
+        telemetry.begin(getattr(context, "aws_request_id", None))
+        try:
+            return handle(event, context)
+        finally:
+            telemetry.flush()
+
+    return invoke

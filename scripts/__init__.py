@@ -1,0 +1,1 @@
+"""What is run by hand or by make; none of it is deployed."""
