@@ -31,7 +31,7 @@ demo: setup
 	$(BIN)/python -m demo --environment "$(ENVIRONMENT)"
 
 up: setup
-	$(BIN)/python -m demo.up --environment "$(ENVIRONMENT)" $(if $(PORT),--port $(PORT))
+	$(BIN)/python -m demo.up --environment "$(ENVIRONMENT)" $(if $(PORT),--port $(PORT)) $(if $(BIND),--bind $(BIND))
 
 lint: setup
 	$(BIN)/ruff check .

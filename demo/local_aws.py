@@ -14,18 +14,13 @@ import io
 import json
 import os
 import platform
-import shutil
 import signal
-import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import time
-import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,16 +29,17 @@ import boto3  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
 from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 
-from demo.mail_front import MailFront, SentMail
+from demo.mail_front import REGION, ROOT_KEY, MailFront, Refusal, SentMail
+from demo.ministack import LocalAwsError, ends_on_sigterm, free_port, running, without_the_users_aws
+from demo.ses_rules import mail_event, policy_refusal
 from scripts.build import BUILD, artefacts, build
-from scripts.template import ROOT, load
+from scripts.template import load
 
-REGION = "eu-west-1"
-ACCOUNT = "000000000000"
+__all__ = ["LocalAwsError", "LocalStack"]
+
 STACK_NAME = "requester-notices"
 SENDING_DOMAIN = "example.com"
 BUCKET = "artefacts"
-MINISTACK = ROOT / ".venv" / "ministack" / "bin" / "ministack"
 
 PARAMETERS = {
     "NoticeFromAddress": f"Example Platform <notices@{SENDING_DOMAIN}>",
@@ -52,10 +48,6 @@ PARAMETERS = {
     "CustomerBaseUrl": "https://app.example.com",
     "Architecture": "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64",
 }
-
-
-class LocalAwsError(RuntimeError):
-    """The local AWS did not do what was asked; the message says what, and where its log is."""
 
 
 class LocalStack:
@@ -67,28 +59,36 @@ class LocalStack:
         parameters: Mapping[str, str] | None = None,
         *,
         port: int | None = None,
+        bind: str = "127.0.0.1",
         progress: Callable[[str], None] = lambda _step: None,
     ) -> None:
-        """``parameters`` are the template's, over the ones above; ``port`` is a free one unless given."""
+        """``parameters`` are the template's, over the ones above; ``port`` is a free one unless given.
+
+        ``bind`` is the address it listens on: this machine alone, unless a container has to reach it.
+        """
         self.parameters = {**PARAMETERS, "Environment": environment, **(parameters or {})}
-        self.port = port or _free_port()
+        self.port = port or free_port()
+        self._bind = bind
         self.endpoint = f"http://127.0.0.1:{self.port}"
         self.log = BUILD / f"ministack-{self.port}.log"
+        self.scratch = Path()  # where ministack keeps its workers' code
         self.outputs: dict[str, str] = {}
-        self.mail = MailFront(self.endpoint)
+        self.mail = MailFront(self.endpoint, self._mail_refusal)
         self._progress = progress
         self._exit = ExitStack()
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()
 
     def __enter__(self) -> LocalStack:
         with ExitStack() as undo:
-            undo.enter_context(_ends_on_sigterm())
-            undo.enter_context(_without_the_users_aws())
+            undo.enter_context(ends_on_sigterm())
+            undo.enter_context(without_the_users_aws())
             self._progress("building the functions and layers")
             built = build()
             self._progress("starting a local AWS")
             mail_endpoint = self.mail.start()
             undo.callback(self.mail.stop)
-            undo.enter_context(_ministack(self.port, mail_endpoint, self.log))
+            self.scratch = undo.enter_context(running(self._bind, self.port, mail_endpoint, self.log))
             self.verify_sender()
             self._progress("deploying template.yaml")
             self._deploy(self._upload(built))
@@ -104,9 +104,11 @@ class LocalStack:
         self._exit.__exit__(exception_type, exception, traceback)
 
     def client(self, service: str) -> Any:
-        """A boto3 client of the local AWS."""
-        # A new one each time, from a session of its own: clients may be made on several threads.
-        return _session().client(service, endpoint_url=self.endpoint, config=_CONFIG)
+        """The boto3 client of the local AWS; any thread may use it."""
+        with self._lock:  # which does not hold for making one
+            if service not in self._clients:
+                self._clients[service] = _session().client(service, endpoint_url=self.endpoint, config=_CONFIG)
+            return self._clients[service]
 
     def table(self, output: str) -> Any:
         """The boto3 table of an output, such as ``NoticesTableName``."""
@@ -160,6 +162,17 @@ class LocalStack:
             raise LocalAwsError(f"{output} failed: {payload}")
         return json.loads(payload)
 
+    def kill_workers(self, output: str) -> int:
+        """Kill (SIGKILL) the workers of the function of an output, in whatever they are doing; how many there were."""
+        listing = subprocess.run(
+            ["ps", "-A", "-ww", "-o", "pid=,args="], check=True, capture_output=True, text=True
+        ).stdout
+        ours = f"{self.scratch}/ministack-lambda-{self.outputs[output]}-"
+        pids = [int(line.split()[0]) for line in listing.splitlines() if ours in line]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return len(pids)
+
     def logs(self, output: str) -> list[str]:
         """What the function of an output has logged, in order."""
         group = self.client("lambda").get_function_configuration(FunctionName=self.outputs[output])
@@ -173,17 +186,54 @@ class LocalStack:
         entries = [entry for page in pages for entry in page["events"]]
         return [entry["message"] for entry in sorted(entries, key=lambda entry: int(entry["timestamp"]))]
 
+    def _mail_refusal(self, request: Mapping[str, Any]) -> Refusal | None:
+        """Why AWS would refuse this send: the configuration set is not there, or the policy does not allow it."""
+        name = request.get("ConfigurationSetName", "")
+        try:
+            self.client("sesv2").get_configuration_set(ConfigurationSetName=name)
+        except ClientError:
+            return Refusal(404, "NotFoundException", f"Configuration set <{name}> does not exist.")
+        function = self.client("lambda").get_function_configuration(
+            FunctionName=self.outputs["TellRequesterFunctionName"]
+        )
+        iam, role = self.client("iam"), function["Role"].rpartition("/")[2]
+        documents = [
+            iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"]
+            for policy in iam.list_role_policies(RoleName=role)["PolicyNames"]
+        ]
+        statements = [statement for document in documents for statement in document["Statement"]]
+        return policy_refusal(request, statements)
+
     def _upload(self, built: Mapping[str, Path]) -> str:
         """Put the artefacts and the template that names them in S3; the template's URL."""
         s3 = self.client("s3")
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-        template = load()
+        template = self._for_ministack(load())
         for artefact in artefacts():
             key = f"{artefact.logical_id}.zip"
             s3.put_object(Bucket=BUCKET, Key=key, Body=_zipped(built[artefact.logical_id]))
             template["Resources"][artefact.logical_id]["Properties"][artefact.uri] = f"s3://{BUCKET}/{key}"
         s3.put_object(Bucket=BUCKET, Key="template.json", Body=json.dumps(template).encode())
         return f"{self.endpoint}/{BUCKET}/template.json"
+
+    def _for_ministack(self, template: dict[str, Any]) -> dict[str, Any]:
+        """The template with what ministack wants otherwise."""
+        template["Globals"]["Function"]["Environment"]["Variables"]["AWS_ENDPOINT_URL"] = self.endpoint
+        concurrency = (
+            self.parameters.get("MaximumConcurrency") or (template["Parameters"]["MaximumConcurrency"]["Default"])
+        )
+        for resource in template["Resources"].values():
+            for event in resource["Properties"].get("Events", {}).values():
+                if "ScalingConfig" in event["Properties"]:
+                    # It keeps a number that comes from a parameter as text, and its own poller cannot compare that.
+                    event["Properties"]["ScalingConfig"] = {"MaximumConcurrency": int(concurrency)}
+            if resource["Type"] == "AWS::IAM::Role":
+                for policy in resource["Properties"]["Policies"]:
+                    for statement in policy["PolicyDocument"]["Statement"]:
+                        # AWS asks sqs:SendMessage for a batch too, and knows no other action for it.
+                        if statement.get("Action") == "sqs:SendMessage":
+                            statement["Action"] = ["sqs:SendMessage", "sqs:SendMessageBatch"]
+        return template
 
     def _deploy(self, template_url: str) -> None:
         cloudformation = self.client("cloudformation")
@@ -210,57 +260,13 @@ class LocalStack:
             ]
             raise LocalAwsError("\n".join([f"the stack is {stack['StackStatus']}; see {self.log}", *reasons]))
         self.outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
-        self._mend_concurrency()
+        self._start_functions()
 
-    def _mend_concurrency(self) -> None:
-        """ministack keeps the number that comes from a parameter as text, which its own poller then cannot compare."""
-        functions = self.client("lambda")
-        for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
-            if limit := mapping.get("ScalingConfig", {}).get("MaximumConcurrency"):
-                functions.update_event_source_mapping(
-                    UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": int(limit)}
-                )
+    def _start_functions(self) -> None:
+        """Have the queues' functions start once: one that cannot would hide its messages for their visibility time."""
+        for name in ("TellRequesterFunctionName", "RecordFeedbackFunctionName"):
+            self.invoke(name, {"Records": []})
 
-
-def mail_event(mail: SentMail, event_type: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The event that SES publishes about ``mail``; ``event_type`` and ``details`` are its own, as in
-    ``"Bounce", {"bounceType": "Permanent", "bounceSubType": "General"}``."""
-    detail_type, part = _MAIL_EVENTS[event_type]
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    tags = {**mail.tags, "ses:operation": "SendEmail", "ses:configuration-set": mail.configuration_set}
-    return {
-        "version": "0",
-        "id": mail.message_id,
-        "detail-type": detail_type,
-        "source": "aws.ses",
-        "account": ACCOUNT,
-        "time": now,
-        "region": REGION,
-        "resources": [f"arn:aws:ses:{REGION}:{ACCOUNT}:configuration-set/{mail.configuration_set}"],
-        "detail": {
-            "eventType": event_type,
-            "mail": {
-                "timestamp": mail.sent_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-                "source": mail.sender,
-                "sendingAccountId": ACCOUNT,
-                "messageId": mail.message_id,
-                "destination": [mail.recipient],
-                "tags": {name: [value] for name, value in tags.items()},
-            },
-            part: {**({} if event_type == "Send" else {"timestamp": now}), **(details or {})},
-        },
-    }
-
-
-_MAIL_EVENTS = {
-    "Send": ("Email Sent", "send"),
-    "Delivery": ("Email Delivered", "delivery"),
-    "DeliveryDelay": ("Email Delivery Delayed", "deliveryDelay"),
-    "Bounce": ("Email Bounced", "bounce"),
-    "Complaint": ("Email Complaint Received", "complaint"),
-    "Reject": ("Email Rejected", "reject"),
-    "Rendering Failure": ("Email Rendering Failed", "failure"),
-}
 
 _CONFIG = Config(
     connect_timeout=5,
@@ -273,16 +279,10 @@ _CONFIG = Config(
 
 def _session() -> Any:
     return boto3.session.Session(
-        aws_access_key_id="local",
-        aws_secret_access_key="local",  # noqa: S106 - it opens nothing
+        aws_access_key_id=ROOT_KEY,
+        aws_secret_access_key="test",  # noqa: S106 - it opens nothing
         region_name=REGION,
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _zipped(folder: Path) -> bytes:
@@ -293,93 +293,3 @@ def _zipped(folder: Path) -> bytes:
             if path.is_file():
                 file.write(path, path.relative_to(folder))
     return archive.getvalue()
-
-
-@contextmanager
-def _ends_on_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into an exit that unwinds, where this may be done and nobody else has."""
-    mine = threading.current_thread() is threading.main_thread()
-    if not mine or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-@contextmanager
-def _without_the_users_aws() -> Iterator[None]:
-    """Hide the user's own AWS settings from this process: nothing here may reach a real account."""
-    saved = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("AWS_")}
-    nowhere = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
-    os.environ.update(nowhere)
-    try:
-        yield
-    finally:
-        for name in nowhere:
-            os.environ.pop(name, None)
-        os.environ.update(saved)
-
-
-@contextmanager
-def _ministack(port: int, mail_endpoint: str, log_path: Path) -> Iterator[None]:
-    """ministack on ``port``; its functions reach SES at ``mail_endpoint``, and all else in ministack."""
-    if not MINISTACK.exists():
-        raise LocalAwsError(f"{MINISTACK} is not there: run make setup")
-    scratch = Path(tempfile.mkdtemp(prefix="requester-notices-"))
-    log_path.parent.mkdir(exist_ok=True)
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LANG": "C.UTF-8",
-        "HOME": str(scratch),
-        "TMPDIR": str(scratch),
-        "BIND_HOST": "127.0.0.1",
-        "GATEWAY_PORT": str(port),
-        "MINISTACK_HOST": "127.0.0.1",
-        "MINISTACK_ACCOUNT_ID": ACCOUNT,
-        "MINISTACK_REGION": REGION,
-        # What follows reaches the functions, since workers inherit ministack's environment.
-        "AWS_ENDPOINT_URL_SESV2": mail_endpoint,
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-    with log_path.open("wb") as log:
-        process = subprocess.Popen(
-            [str(MINISTACK)],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that Ctrl-C comes to us alone, and its workers can be ended with it
-        )
-    try:
-        _wait_until_ready(process, port, log_path)
-        yield
-    finally:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=5)
-        _end_group(process.pid)
-        process.wait()
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _wait_until_ready(process: subprocess.Popen[bytes], port: int, log_path: Path) -> None:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise LocalAwsError(f"ministack ended with {process.returncode}; see {log_path}")
-        try:
-            with opener.open(f"http://127.0.0.1:{port}/_ministack/ready", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise LocalAwsError(f"ministack is not ready after 30 s; see {log_path}")
-
-
-def _end_group(group: int) -> None:
-    """End what ministack has left of its own: it leads a process group, in which its workers are."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)

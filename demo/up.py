@@ -9,8 +9,8 @@ import socket
 import sys
 import time
 
-from demo.local_aws import REGION, LocalAwsError, LocalStack
-from demo.mail_front import SentMail
+from demo.local_aws import LocalAwsError, LocalStack
+from demo.mail_front import REGION, SentMail
 from scripts.build import BUILD
 
 MAILS = BUILD / "mails"
@@ -18,19 +18,29 @@ USUAL_PORT = 4566
 
 REQUESTER = {
     "requester_id": "dana",
-    "tenant_id": "tenant-1",
+    "tenant_id": "acme",
     "email": "dana@example.com",
     "name": "Dana",
     "audience": "customer",
 }
-JOB = {
-    "job_id": "job-1",
-    "kind": "workspace_provisioning",
-    "tenant_id": "tenant-1",
-    "requester_id": "dana",
-    "details": {"workspace_id": "ws-1", "workspace_name": "Research"},
-}
-EVENT = {"type": "job.settled", "job_id": "job-1", "outcome": "succeeded"}
+# The jobs of events/job-settled.json.
+JOBS = [
+    {
+        "job_id": "job-0001",
+        "kind": "workspace_provisioning",
+        "tenant_id": "acme",
+        "requester_id": "dana",
+        "details": {"workspace_id": "ws-0001", "workspace_name": "Research"},
+    },
+    {
+        "job_id": "job-0002",
+        "kind": "workspace_provisioning",
+        "tenant_id": "acme",
+        "requester_id": "dana",
+        "details": {"workspace_id": "ws-0002", "failure_reason": "The region has no free capacity."},
+    },
+]
+EVENT = {"type": "job.settled", "job_id": "job-0001", "outcome": "succeeded"}
 
 
 def main() -> int:
@@ -38,12 +48,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make up", description="A local AWS with the stack on it.")
     parser.add_argument("--environment", default="production", help="the template's Environment")
     parser.add_argument("--port", type=int, help=f"default: {USUAL_PORT} where it is free, else any other")
+    parser.add_argument(
+        "--bind", default="127.0.0.1", help="the address to listen on; a container needs 0.0.0.0 on Linux"
+    )
     options = parser.parse_args()
     port = options.port or (USUAL_PORT if _is_free(USUAL_PORT) else None)
     try:
-        with LocalStack(options.environment, port=port, progress=lambda step: print(f"· {step}")) as stack:
+        with LocalStack(
+            options.environment, port=port, bind=options.bind, progress=lambda step: print(f"· {step}")
+        ) as stack:
             stack.table("RequestersTableName").put_item(Item=REQUESTER)
-            stack.table("JobsTableName").put_item(Item=JOB)
+            for job in JOBS:
+                stack.table("JobsTableName").put_item(Item=job)
             print(_help(stack, options.environment), flush=True)
             shown = 0
             while True:
@@ -66,10 +82,10 @@ def _help(stack: LocalStack, environment: str) -> str:
     parked = stack.outputs["JobSettledDeadLetterQueueUrl"]
     key = {"job_id": {"S": EVENT["job_id"]}, "outcome": {"S": EVENT["outcome"]}}
     return f"""
-The stack is up at {stack.endpoint}, with one job ({JOB["job_id"]}) and its requester. Environment: {environment}.
+The stack is up at {stack.endpoint}, with two jobs (job-0001, job-0002) and their requester. Environment: {environment}.
 In another terminal:
 
-  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_DEFAULT_REGION={REGION}
+  export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_DEFAULT_REGION={REGION}
 
 send an event
   {aws} sqs send-message --queue-url {queue} \\

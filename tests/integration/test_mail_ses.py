@@ -13,6 +13,7 @@ from typing import Any
 import botocore.session  # type: ignore[import-untyped]
 import pytest
 from botocore.config import Config  # type: ignore[import-untyped]
+
 from fakes.ses_server import FakeSes, Step, drop, error, raw, stall
 from notices.mail import (
     AddressError,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from notices.examples import check_catalogue, check_kind, load_examples
 from notices.kind_files import KindError
 from notices.kinds import KINDS, load_catalogue

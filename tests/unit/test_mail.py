@@ -12,9 +12,10 @@ from typing import Any
 import botocore.exceptions as sdk  # type: ignore[import-untyped]
 import pytest
 from botocore.parsers import ResponseParserError  # type: ignore[import-untyped]
-from fakes.ses_server import address_fault
 from hypothesis import given
 from hypothesis import strategies as st
+
+from fakes.ses_server import address_fault
 from notices.mail import (
     HEADERS,
     AddressError,

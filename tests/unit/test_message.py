@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from notices.examples import load_examples
 from notices.facts import present_facts
 from notices.jobs import Audience, Job, Requester

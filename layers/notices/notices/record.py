@@ -32,13 +32,15 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model
 
-from notices.database import ConditionFailed, DatabaseError, Table
+from notices.database import CALL_SECONDS, ConditionFailed, DatabaseError, Table
 from notices.jobs import Job
 
 NOTICE_KEYS = ("job_id", "outcome")
 ABANDONED_AFTER = timedelta(minutes=15)  # when the retry may take up a claim that came to nothing
 CLAIM_TRIES = 5
 WRITE_TRIES = 2  # each with the SDK's own attempts
+WRITE_PAUSE_SECONDS = 0.1  # between them
+OUTCOME_SECONDS = WRITE_TRIES * (CALL_SECONDS + WRITE_PAUSE_SECONDS)
 LOG_LENGTH = 50
 ERROR_LENGTH = 256
 
@@ -292,7 +294,7 @@ class Notices:
             except DatabaseError as error:
                 if error.lasting or tried == WRITE_TRIES:
                     raise
-                self._sleep(0.1 * tried)
+                self._sleep(WRITE_PAUSE_SECONDS)
         raise AssertionError("unreachable")
 
     def _record(self, claim: Claim, result: Result, entry: Attempt) -> Recorded:
@@ -304,10 +306,12 @@ class Notices:
         else:
             return Recorded.WRITTEN
         while stored is not None:
-            if any(_same(entry, ours) for ours in stored.attempt_log):
+            if _logged(stored, entry):
                 return Recorded.WRITTEN  # it had landed: the SDK lost the reply and tried again
             if _known(stored, claim, result):
                 return Recorded.KNOWN
+            if result.status == Status.DELIVERED and stored.status != Status.DELIVERED:
+                return self._record(claim, result, entry)  # the item had expired, and was claimed anew meanwhile
             # on condition of the revision, so that an SDK retry whose first try landed adds nothing twice
             try:
                 self._table.update(key, _log(entry), _at(stored))
@@ -341,7 +345,7 @@ class Notices:
         """Fail a notice for good with this reason, at the revision read; return whether it was still at it."""
         result = Result.failed(error, None)
         entry = _entry(notice.attempts, notice.claim_id, self._now(), result.status, error=result.error)
-        return self._at_revision(notice, self._outcome(result, entry))
+        return self._at_revision(notice, self._outcome(result, entry), lambda stored: _logged(stored, entry))
 
     def move_on(self, notice: Notice) -> int | None:
         """Put off a due notice, at the revision read; return the new revision, or None if another was faster."""
@@ -366,17 +370,29 @@ class Notices:
         elif notice.status == Status.DELIVERED:
             actions = _log(accepted)
         else:
-            result = Result(Status.DELIVERED, reference=accepted.reference)
-            actions = self._outcome(result, accepted)
+            actions = self._outcome(Result(Status.DELIVERED, reference=accepted.reference), accepted)
         if feedback is not None:
             actions.append(Notice.feedback.set(feedback))
-        return self._at_revision(notice, actions)
 
-    def _at_revision(self, notice: Notice, actions: Sequence[Action]) -> bool:
+        def landed(stored: Notice) -> bool:
+            if accepted is not None:
+                return _logged(stored, accepted)
+            return bool(stored.feedback == feedback and stored.revision == notice.revision + 1)
+
+        return self._at_revision(notice, actions, landed)
+
+    def _at_revision(
+        self,
+        notice: Notice,
+        actions: Sequence[Action],
+        landed: Callable[[Notice], bool] = lambda _: False,  # for a move: taken for lost, it only delays the notice
+    ) -> bool:
+        """Update at the revision read. `landed` knows our own write, where the SDK lost its reply and tried again."""
         try:
             self._table.update((notice.job_id, notice.outcome), actions, _at(notice))
-        except ConditionFailed:
-            return False
+        except ConditionFailed as refused:
+            stored = self._stored(refused, notice.job_id, notice.outcome)
+            return stored is not None and landed(stored)
         return True
 
     def _stored(self, refused: ConditionFailed, job_id: str, outcome: str) -> Notice | None:
@@ -434,11 +450,11 @@ def _known(stored: Notice, claim: Claim, result: Result) -> bool:
     )
 
 
-def _same(entry: Attempt, other: Attempt) -> bool:
-    return (entry.claim_id, entry.result, entry.recorded_at) == (
-        other.claim_id,
-        other.result,
-        other.recorded_at,
+def _logged(stored: Notice, entry: Attempt) -> bool:
+    """Whether the log has this very entry."""
+    return any(
+        (other.claim_id, other.result, other.recorded_at) == (entry.claim_id, entry.result, entry.recorded_at)
+        for other in stored.attempt_log
     )
 
 

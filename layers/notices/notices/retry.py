@@ -22,8 +22,8 @@ INDEX = "due"
 PAGE = 100
 GAVE_UP = "gave_up"
 
-# Between two looks at the clock: a page, a full batch's last move, and that batch.
-STEP_SECONDS = 2 * CALL_SECONDS + QUEUE_CALL_SECONDS
+# Between two looks at the clock: a page, a notice that is read and closed or moved, and a full batch.
+STEP_SECONDS = 3 * CALL_SECONDS + QUEUE_CALL_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +116,24 @@ class RetryDueNotices:
         if len(run.waiting) == BATCH:
             self._send(run)
 
-    def _give_up(self, notice: Notice, run: Run) -> None:
+    def _give_up(self, row: Notice, run: Run) -> None:
+        # read whole: the index projects too little for a log entry, and this happens once in a notice's life
+        notice = self.notices.get(row.job_id, row.outcome)
+        if notice is None or notice.revision != row.revision:
+            run.overtaken += 1
+            return
         last = notice.error or "abandoned"
         if not self.notices.close(notice, f"{GAVE_UP}: {last}"):
             run.overtaken += 1
             return
         run.given_up += 1
-        self.telemetry.count("NoticeGivenUp")
+        self.telemetry.count("NoticeGivenUp", notice.kind)
         self.telemetry.error(
             "notice given up",
             job_id=notice.job_id,
             outcome=notice.outcome,
-            error=notice.error,
+            kind=notice.kind,
+            error=last,
             attempts=notice.attempts,
         )
 

@@ -28,12 +28,13 @@ from notices.mail import (
     usable_address,
 )
 from notices.message import BaseUrls, MessageError, render
-from notices.record import WRITE_TRIES, Claim, Clock, NotClaimed, Notices, Recorded, Result, Status
+from notices.record import OUTCOME_SECONDS, Claim, Clock, NotClaimed, Notices, Recorded, Result, Status
 from notices.telemetry import Telemetry, fault
 
-# The worst case of one record: every call takes its time-outs to the end (the job, the claim, the requester, the
-# outcome as often as it is tried; and the mail). A record is started only while this much time is left.
-WORST_CASE_SECONDS = (3 + WRITE_TRIES) * CALL_SECONDS + CONNECT_SECONDS + READ_SECONDS
+# The worst case of one record: every call takes its time-outs to the end (the job, the notice where it is read, the
+# claim, the requester, the outcome as often as it is tried; and the mail). A record is started only while this much
+# time is left.
+WORST_CASE_SECONDS = 4 * CALL_SECONDS + OUTCOME_SECONDS + CONNECT_SECONDS + READ_SECONDS
 
 
 class Skip(StrEnum):
@@ -42,6 +43,14 @@ class Skip(StrEnum):
     UNDECLARED = "undeclared"
     JOB_REMOVED = "job_removed"
     NO_REQUESTER = "no_requester"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A job that nobody is told of, with its kind where that is one we know."""
+
+    why: Skip
+    kind: Kind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class Tell:
             DatabaseError, ClaimContended: nothing is known to be claimed; the event belongs back on the queue.
         """
         found = self._find(event)
-        if isinstance(found, Skip):
+        if isinstance(found, Skipped):
             return self._skip(event, found)
         kind, job = found
         claim = self.notices.claim(job, event.outcome, settled_at=event.settled_at, retry=event.retry)
@@ -91,27 +100,29 @@ class Tell:
 
     # -- hop 1 --------------------------------------------------------------------------------------------------
 
-    def _find(self, event: JobSettled) -> tuple[Kind, Job] | Skip:
+    def _find(self, event: JobSettled) -> tuple[Kind, Job] | Skipped:
         if event.kind is not None and self.kinds.get(event.kind) is None:
-            return Skip.UNDECLARED  # without a look-up
+            return Skipped(Skip.UNDECLARED)  # without a look-up
         job = self.jobs.get(event.job_id)
-        if job is None or job.removed:
-            return Skip.JOB_REMOVED
+        if job is None:
+            return Skipped(Skip.JOB_REMOVED, self.kinds.get(event.kind or ""))
+        kind = self.kinds.get(job.kind)
+        if job.removed:
+            return Skipped(Skip.JOB_REMOVED, kind)
         if event.kind not in (None, job.kind):
             self._close_retried(event, "kind_mismatch")
             raise Unprocessable("kind_mismatch", "kind")
-        kind = self.kinds.get(job.kind)
         if kind is None or not kind.tells(event.outcome):
-            return Skip.UNDECLARED
+            return Skipped(Skip.UNDECLARED, kind)
         if job.requester_id is None:
-            return Skip.NO_REQUESTER
+            return Skipped(Skip.NO_REQUESTER, kind)
         return kind, job
 
-    def _skip(self, event: JobSettled, skip: Skip) -> Told:
-        self._close_retried(event, skip.value)
-        kind = self.kinds.get(event.kind) if event.kind is not None else None
-        self.telemetry.count("NoticeSkipped", kind.name if kind else None)
-        return Told("skipped", kind.name if kind else None, reason=skip.value)
+    def _skip(self, event: JobSettled, skipped: Skipped) -> Told:
+        self._close_retried(event, skipped.why.value)
+        kind = skipped.kind.name if skipped.kind else None
+        self.telemetry.count("NoticeSkipped", kind)
+        return Told("skipped", kind, reason=skipped.why.value)
 
     def _close_retried(self, event: JobSettled, reason: str) -> None:
         """Close the notice of a retried event that can come to nothing, or the retry would bring it for ever."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from pynamodb.attributes import JSONAttribute, UnicodeAttribute
@@ -68,6 +69,14 @@ class Bookmark:
         self.table.put(_BookmarkItem(name=self.name, key=key))
 
 
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """A page of jobs; `done` is called once they have been looked at."""
+
+    items: Sequence[Item]
+    done: Callable[[], None] = lambda: None
+
+
 class Source(Protocol):
     """Where settled jobs are found, a page at a time."""
 
@@ -75,7 +84,7 @@ class Source(Protocol):
     def lookback(self) -> timedelta:
         """How long ago a job may have settled to be looked at."""
 
-    def pages(self, since: datetime, until: datetime) -> Iterator[Sequence[Item]]:
+    def pages(self, since: datetime, until: datetime) -> Iterator[Jobs]:
         """Yield pages of jobs that may have settled in between; more is harmless."""
 
 
@@ -88,7 +97,7 @@ class IndexSource:
     kinds: Catalogue
     lookback: timedelta = INDEX_LOOKBACK
 
-    def pages(self, since: datetime, until: datetime) -> Iterator[Sequence[Item]]:
+    def pages(self, since: datetime, until: datetime) -> Iterator[Jobs]:
         """See Source: one query for each notifying kind."""
         for kind in self.kinds:
             condition = (_SettledIndex.kind == kind.name) & _SettledIndex.settled_at.between(
@@ -97,7 +106,7 @@ class IndexSource:
             start: Item | None = None
             while True:
                 page = self.table.query(self.index, condition, start=start, limit=PAGE)
-                yield page.items
+                yield Jobs(page.items)
                 if page.next_key is None:
                     break
                 start = page.next_key
@@ -112,16 +121,15 @@ class ScanSource:
     max_pages: int = SCAN_PAGES
     lookback: timedelta = SCAN_LOOKBACK
 
-    def pages(self, since: datetime, until: datetime) -> Iterator[Sequence[Item]]:  # noqa: ARG002 - the scan sees all
-        """See Source. The bookmark moves on once a page has been dealt with."""
+    def pages(self, since: datetime, until: datetime) -> Iterator[Jobs]:  # noqa: ARG002 - the scan sees all
+        """See Source. The bookmark moves on with each page that was looked at."""
         start = self.bookmark.load()
         for _ in range(self.max_pages):
             page = self.table.scan(start=start, limit=PAGE)
-            yield page.items
-            start = page.next_key
-            self.bookmark.save(start)
-            if start is None:
+            yield Jobs(page.items, done=partial(self.bookmark.save, page.next_key))
+            if page.next_key is None:
                 return
+            start = page.next_key
 
 
 @dataclass(slots=True)
@@ -158,7 +166,8 @@ class FindUntold:
         since, until = self.now() - self.source.lookback, self.now() - GRACE
         try:
             for page in self.source.pages(since, until):
-                self._look(page, since, until, found)
+                self._look(page.items, since, until, found)
+                page.done()
                 if seconds_left() < STEP_SECONDS:
                     found.stopped_early = True
                     break

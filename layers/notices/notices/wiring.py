@@ -30,6 +30,7 @@ from notices.tell import WORST_CASE_SECONDS, Tell
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
+
 def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `TellRequesterFunction` calls. Raises SettingsError, naming every fault."""
     settings = read(
@@ -71,8 +72,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
         _client(connection, "sqs", queues.client_config()), settings.dead_letter_queue_url
     )
     receive = ReceiveJobSettled(tell, dead_letters, telemetry)
-    worst_case = WORST_CASE_SECONDS + queues.CALL_SECONDS
-    return _invocation(telemetry, Batch(receive, worst_case=worst_case, telemetry=telemetry))
+    return _invocation(telemetry, Batch(receive, worst_case=WORST_CASE_SECONDS, telemetry=telemetry))
 
 
 def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
