@@ -1,6 +1,7 @@
 """The in-memory store against moto: the same operations on a notice leave the same items and give the same answers.
 
-Where they are known to differ, `tests/unit/test_store.py` says what DynamoDB does.
+Known differences, in each of which the store does as DynamoDB does: moto takes values that no expression uses and index
+keys of the wrong type, and says that a page of exactly `Limit` rows is the last one. (Its writes also hold no lock.)
 """
 
 from __future__ import annotations

@@ -644,6 +644,15 @@ def test_a_delivery_is_written_although_the_notice_was_closed_under_its_claim(de
     assert desk.notice.status == "delivered"
 
 
+def test_that_the_notice_was_closed_under_its_claim_does_not_make_a_second_delivery_known(desk):
+    first = desk.claim()
+    desk.notices.close(desk.notice, "gave_up: abandoned")
+    desk.notices.record(desk.claim(), Result.delivered("message-2"))
+
+    assert desk.notices.record(first, Result.delivered("message-1")) is Recorded.SECOND_DELIVERY
+    assert desk.log[-1] == ("claim-1", "delivered")
+
+
 def test_a_losing_result_is_logged_although_others_write_in_between(desk):
     first, second = desk.claim(), desk.claim()
     desk.notices.record(second, Result.delivered("message-2"))
