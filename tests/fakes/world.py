@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -19,12 +20,13 @@ from fakes.queues import DEAD_LETTERS_URL, QUEUE_URL, FakeSqs, Queues
 from fakes.store import Store
 from fakes.telemetry import FakeTelemetry
 from notices.backoff import Backoff
-from notices.batch import Batch
+from notices.batch import Batch, in_order
 from notices.database import Table
 from notices.event import JobSettled
 from notices.feedback import RecordFeedback
 from notices.jobs import JOB_KEYS, REQUESTER_KEYS, Job, Jobs, Requesters
 from notices.kinds import Catalogue, load_catalogue
+from notices.lookups import ReadTogether
 from notices.message import BaseUrls
 from notices.queues import DeadLetters, JobSettledQueue
 from notices.receive import ReceiveFeedback, ReceiveJobSettled
@@ -114,6 +116,18 @@ class World:
         raise AssertionError("it never comes to rest")
 
 
+class Inline(Executor):
+    """A pool of no threads: what is submitted is done at once, so that a worker makes one call at a time."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - as a pool does
+            done.set_exception(error)
+        return done
+
+
 class Worker:
     """The real code with its calls going through one gate: a process that a test can stop, or kill, at any of them."""
 
@@ -132,10 +146,12 @@ class Worker:
             new_claim_id=world.claim_ids,
             sleep=lambda _seconds: None,
         )
+        jobs = Table(connection, JOBS, JOB_KEYS)
+        requesters = Table(connection, REQUESTERS, REQUESTER_KEYS)
         self.tell = Tell(
             kinds=catalogue(),
-            jobs=Jobs(Table(connection, JOBS, JOB_KEYS)),
-            requesters=Requesters(Table(connection, REQUESTERS, REQUESTER_KEYS)),
+            jobs=Jobs(jobs),
+            requesters=Requesters(requesters),
             notices=self.notices,
             mail=self.mail,
             base_urls=BaseUrls(staff="https://hq.example.com", customer="https://app.example.com"),
@@ -153,7 +169,13 @@ class Worker:
             now=world.clock,
         )
         self.feedback = RecordFeedback(self.notices, world.telemetry, world.clock)
-        self.receive = ReceiveJobSettled(self.tell, DeadLetters(sqs, DEAD_LETTERS_URL), world.telemetry)
+        self.receive = ReceiveJobSettled(
+            self.tell,
+            ReadTogether(connection, jobs, requesters, self.notices_table, world.telemetry),
+            Inline(),
+            DeadLetters(sqs, DEAD_LETTERS_URL),
+            world.telemetry,
+        )
         self.receive_feedback = ReceiveFeedback(self.feedback, world.telemetry)
 
     def told(self, job_id: str = JOB_ID, outcome: str = OUTCOME, **event: Any) -> Told:
@@ -167,7 +189,7 @@ class Worker:
 
     def handle_feedback(self, *bodies: str) -> list[str]:
         """Likewise for SES events."""
-        batch = Batch(self.receive_feedback, worst_case=60, telemetry=self.world.telemetry)
+        batch = Batch(in_order(self.receive_feedback), worst_case=60, telemetry=self.world.telemetry)
         return _reported(batch(sqs_event(*bodies), FakeContext()))
 
     def run_retry(self, seconds_left: float = 600) -> Run:

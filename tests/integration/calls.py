@@ -46,6 +46,9 @@ def _tell_requester() -> frozenset[Use]:
         # the outcome's notice is gone; a claim is refused by an item that DynamoDB does not send along
         stage.wire.on("UpdateItem", wire.error("ConditionalCheckFailedException"), times=1)
         stage.invoke("tell_requester", sqs_event(job_settled("job-0003")))
+        # what cannot be read together is read alone
+        stage.wire.on("BatchGetItem", wire.error("AccessDeniedException"), times=1)
+        stage.invoke("tell_requester", sqs_event(job_settled("job-0004")))
         return _uses(stage.wire)
 
 
@@ -103,7 +106,7 @@ def _seed(stage: Stage) -> None:
         "outcome": "succeeded", "settled_at": settled_at,
     }  # fmt: skip
     stage.seed(
-        jobs=[{"job_id": f"job-{number:04d}", **job} for number in (1, 2, 3)],
+        jobs=[{"job_id": f"job-{number:04d}", **job} for number in (1, 2, 3, 4)],
         requesters=[{"requester_id": "req", "tenant_id": "t", "email": "dana@example.com"}],
     )
 

@@ -4,6 +4,9 @@ from integration.calls import INDEX, Use, observed
 
 EXPECTED = {
     "tell_requester": {
+        Use("dynamodb:BatchGetItem", "JobsTable"),
+        Use("dynamodb:BatchGetItem", "RequestersTable"),
+        Use("dynamodb:BatchGetItem", "NoticesTable"),
         Use("dynamodb:GetItem", "JobsTable"),
         Use("dynamodb:GetItem", "RequestersTable"),
         Use("dynamodb:GetItem", "NoticesTable"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fakes.context import FakeContext
 from fakes.telemetry import FakeTelemetry
-from notices.batch import Batch, Unreportable, body_of, message_id_of
+from notices.batch import Batch, Unreportable, body_of, in_order, message_id_of
 from notices.database import DatabaseError
 
 
@@ -33,7 +33,9 @@ def event(*records: tuple[object, object]) -> dict:
 
 
 def run(handler, batch: dict, context: FakeContext | None = None, telemetry: FakeTelemetry | None = None) -> dict:
-    return Batch(handler, worst_case=30, telemetry=telemetry or FakeTelemetry())(batch, context or FakeContext())
+    return Batch(in_order(handler), worst_case=30, telemetry=telemetry or FakeTelemetry())(
+        batch, context or FakeContext()
+    )
 
 
 def test_a_batch_that_goes_well_reports_nothing():
@@ -113,7 +115,7 @@ def test_a_database_error_is_logged_with_its_table():
 
 def test_nothing_is_carried_over_from_one_batch_to_the_next():
     handler = Handler("a")
-    batch = Batch(handler, worst_case=30, telemetry=FakeTelemetry())
+    batch = Batch(in_order(handler), worst_case=30, telemetry=FakeTelemetry())
     assert batch(event(("1", "a")), FakeContext()) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
     assert batch(event(("2", "b")), FakeContext()) == {"batchItemFailures": []}
 

@@ -6,7 +6,10 @@ is time to finish it; those that are not are reported untouched and come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
@@ -30,17 +33,34 @@ class NotStarted(Exception):
     """There was no time to finish the record."""
 
 
-class Batch:
-    """Hands the records of a batch over, one after the other, and reports what has to come back.
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One record and what is to be done with it; `do` raises for what has to go back to the queue."""
 
-    `handle` takes one record and raises for what has to go back to the queue. `worst_case` is the longest that it
-    may take, in seconds.
+    record: SQSRecord
+    do: Callable[[], None]
+
+
+Plan = Callable[[Sequence[SQSRecord]], Sequence[Sequence[Step]]]
+"""Lays a batch out in groups: the steps of a group go one after the other, the groups side by side."""
+
+
+def in_order(handle: Callable[[SQSRecord], None]) -> Plan:
+    """Return the plan that hands the records over one after the other."""
+    return lambda records: [[Step(record, partial(handle, record)) for record in records]]
+
+
+class Batch:
+    """Hands the records of a batch over as planned, and reports what has to come back.
+
+    `worst_case` is the longest that one record may take, in seconds; `pool` is where groups go side by side.
     """
 
-    def __init__(self, handle: Callable[[SQSRecord], None], *, worst_case: float, telemetry: Telemetry) -> None:
-        self._handle = handle
+    def __init__(self, plan: Plan, *, worst_case: float, telemetry: Telemetry, pool: Executor | None = None) -> None:
+        self._plan = plan
         self._worst_case = worst_case
         self._telemetry = telemetry
+        self._pool = pool
 
     def __call__(self, event: dict[str, Any], context: Context) -> dict[str, Any]:
         """Return `{"batchItemFailures": [...]}`.
@@ -48,17 +68,46 @@ class Batch:
         Raises:
             Unreportable: see there; every other record was handled before.
         """
+        raw = event.get("Records") or []
+        errors = self._run([SQSRecord(record) for record in raw], context)
 
-        def one(record: SQSRecord) -> None:
-            if context.get_remaining_time_in_millis() < self._worst_case * 1000:
-                raise NotStarted
-            self._handle(record)
+        def outcome(record: SQSRecord) -> None:  # noqa: ARG001 - Powertools passes it by name
+            error = errors.pop(0)
+            if error is not None:
+                raise error
 
         processor = _Processor()
-        with processor(event.get("Records") or [], one):
+        with processor(raw, outcome):
             processor.process()
             self._report(processor)
         return dict(processor.response())
+
+    def _run(self, records: Sequence[SQSRecord], context: Context) -> list[Exception | None]:
+        """Return what each record raised, if anything."""
+        errors: dict[int, Exception | None] = {}
+
+        def time_left() -> bool:
+            return context.get_remaining_time_in_millis() >= self._worst_case * 1000
+
+        def run(group: Sequence[Step]) -> None:
+            for step in group:
+                errors[id(step.record)] = self._try(step) if time_left() else NotStarted()
+
+        groups = self._plan(records)
+        if self._pool is None or len(groups) < 2:
+            for group in groups:
+                run(group)
+        else:
+            for _ in self._pool.map(run, groups):
+                pass
+        return [errors.get(id(record), NotStarted()) for record in records]
+
+    def _try(self, step: Step) -> Exception | None:
+        try:
+            step.do()
+        except Exception as error:  # noqa: BLE001 - no exception of a record leaves the handler (DESIGN 2)
+            return error
+        return None
 
     def _report(self, processor: _Processor) -> None:
         for record, (kind, error, _) in zip(processor.fail_messages, processor.exceptions, strict=True):

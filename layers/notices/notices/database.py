@@ -6,6 +6,7 @@ return the item that failed a condition (DESIGN 5), and a claim or an outcome is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -24,6 +25,7 @@ CALL_SECONDS = ATTEMPTS * (CONNECT_SECONDS + READ_SECONDS) + (ATTEMPTS - 1) * BA
 
 BATCH_GET_KEYS = 100  # DynamoDB's limit for one BatchGetItem
 UNPROCESSED_TRIES = 5
+UNPROCESSED_PAUSE_SECONDS = 0.05  # longer each time
 
 Item = dict[str, Any]
 Key = tuple[str, ...]
@@ -204,7 +206,8 @@ def batch_get(connection: Connection, keys: Mapping[Table, Sequence[Key]]) -> It
         for table, key in wanted[first : first + BATCH_GET_KEYS]:
             request = pending.setdefault(table.name, {"ConsistentRead": True, "Keys": []})
             request["Keys"].append({name: {"S": value} for name, value in zip(table.keys, key, strict=True)})
-        for _ in range(UNPROCESSED_TRIES):
+        for tried in range(UNPROCESSED_TRIES):
+            time.sleep(UNPROCESSED_PAUSE_SECONDS * tried)
             names = ",".join(sorted(pending))
             answer = dispatch(connection, "BatchGetItem", {"RequestItems": pending}, names)
             for name, items in answer.get("Responses", {}).items():

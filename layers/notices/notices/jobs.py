@@ -101,18 +101,7 @@ class Requesters:
     def get(self, requester_id: str) -> Requester | None:
         """Return the requester, or None if there is none. Raises DatabaseError when the look-up fails."""
         item = self._table.get(RequesterItem, requester_id)
-        if item is None:
-            return None
-        return Requester(
-            requester_id=item.requester_id,
-            tenant_id=_text(item.tenant_id),
-            email=_text(item.email),
-            name=_text(item.name),
-            # anything but the exact word is a customer: the safer side for links and tenancy
-            audience="staff" if item.audience == "staff" else "customer",
-            time_zone=_text(item.time_zone),
-            locale=_text(item.locale),
-        )
+        return requester_of(item) if item is not None else None
 
 
 def job_of(item: JobItem) -> Job:
@@ -124,6 +113,20 @@ def job_of(item: JobItem) -> Job:
         requester_id=_text(item.requester_id),
         details=item.details if isinstance(item.details, dict) else {},
         removed=item.removed_at is not None,
+    )
+
+
+def requester_of(item: RequesterItem) -> Requester:
+    """Return the requester in an item."""
+    return Requester(
+        requester_id=item.requester_id,
+        tenant_id=_text(item.tenant_id),
+        email=_text(item.email),
+        name=_text(item.name),
+        # anything but the exact word is a customer: the safer side for links and tenancy
+        audience="staff" if item.audience == "staff" else "customer",
+        time_zone=_text(item.time_zone),
+        locale=_text(item.locale),
     )
 
 

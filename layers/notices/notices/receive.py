@@ -3,28 +3,51 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from notices import feedback
-from notices.batch import body_of, message_id_of
+from notices.batch import Step, body_of, message_id_of
 from notices.event import JobSettled, Unprocessable, parse
+from notices.lookups import Lookups, NoticeKey
 from notices.queues import DeadLetters
 from notices.telemetry import Telemetry
-from notices.tell import Told
+from notices.tell import Tell
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiveJobSettled:
-    """Takes a record of the job.settled queue to `tell`, or to the dead-letter queue."""
+    """Takes the records of the job.settled queue to `tell`, or to the dead-letter queue."""
 
-    tell: Callable[[JobSettled], Told]
+    tell: Tell
+    read_together: Callable[[Sequence[NoticeKey], Executor], Lookups]
+    pool: Executor
     dead_letters: DeadLetters
     telemetry: Telemetry
 
-    def __call__(self, record: SQSRecord) -> None:
+    def __call__(self, records: Sequence[SQSRecord]) -> list[list[Step]]:
+        """Lay out a batch: its look-ups read together, the records of one notice one after the other."""
+        arrivals = [(record, _parsed(record)) for record in records]
+        keys = [
+            (event.job_id, event.outcome)
+            for _, event in arrivals
+            if isinstance(event, JobSettled) and self.tell.may_notify(event)
+        ]
+        tell = self.tell.with_lookups(self.read_together(keys, self.pool))
+        groups: dict[NoticeKey | int, list[Step]] = {}
+        for number, (record, event) in enumerate(arrivals):
+            if isinstance(event, Unprocessable):
+                groups[number] = [Step(record, partial(self._park, record, event))]
+            else:
+                group = groups.setdefault((event.job_id, event.outcome), [])
+                group.append(Step(record, partial(self._handle, record, event, tell)))
+        return list(groups.values())
+
+    def _handle(self, record: SQSRecord, event: JobSettled, tell: Tell) -> None:
         """Handle one record.
 
         Raises:
@@ -32,26 +55,14 @@ class ReceiveJobSettled:
             DatabaseError, ClaimContended: see `Tell`.
         """
         started = time.perf_counter()
-        body, message_id = body_of(record), message_id_of(record)
-        event: JobSettled | None = None
         try:
-            event = parse(body)
-            told = self.tell(event)
+            told = tell(event)
         except Unprocessable as refused:
-            self.dead_letters.park(body, refused.reason, message_id)
-            self.telemetry.count("EventParked")
-            self.telemetry.warning(
-                "event parked",
-                message_id=message_id,
-                reason=refused.reason,
-                field=refused.field,
-                job_id=event.job_id if event else None,
-                outcome=event.outcome if event else None,
-            )
+            self._park(record, refused, event)
             return
         self.telemetry.info(
             "record handled",
-            message_id=message_id,
+            message_id=message_id_of(record),
             job_id=event.job_id,
             outcome=event.outcome,
             kind=told.kind,
@@ -62,6 +73,26 @@ class ReceiveJobSettled:
             recorded=told.recorded,
             milliseconds=round((time.perf_counter() - started) * 1000, 1),
         )
+
+    def _park(self, record: SQSRecord, refused: Unprocessable, event: JobSettled | None = None) -> None:
+        message_id = message_id_of(record)
+        self.dead_letters.park(body_of(record), refused.reason, message_id)
+        self.telemetry.count("EventParked")
+        self.telemetry.warning(
+            "event parked",
+            message_id=message_id,
+            reason=refused.reason,
+            field=refused.field,
+            job_id=event.job_id if event else None,
+            outcome=event.outcome if event else None,
+        )
+
+
+def _parsed(record: SQSRecord) -> JobSettled | Unprocessable:
+    try:
+        return parse(body_of(record))
+    except Unprocessable as refused:
+        return refused
 
 
 @dataclass(frozen=True, slots=True)

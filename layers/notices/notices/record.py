@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from pynamodb.attributes import (
     ListAttribute,
@@ -163,6 +163,15 @@ class Recorded(StrEnum):
     ITEM_GONE = "item_gone"
 
 
+class NotRead(Enum):
+    """Said instead of a notice (None: there is none) where nobody has looked."""
+
+    NOT_READ = "not_read"
+
+
+NOT_READ = NotRead.NOT_READ
+
+
 class ClaimContended(Exception):
     """Others claimed the notice at every one of our tries; the event goes back to the queue."""
 
@@ -197,19 +206,28 @@ class Notices:
     # -- claim: DESIGN 3.3 --------------------------------------------------------------------------------------
 
     def claim(
-        self, job: Job, outcome: str, *, settled_at: datetime | None = None, retry: int | None = None
+        self,
+        job: Job,
+        outcome: str,
+        *,
+        settled_at: datetime | None = None,
+        retry: int | None = None,
+        seen: Notice | NotRead | None = NOT_READ,
     ) -> Claim | NotClaimed:
         """Claim the job-and-outcome notice: one conditional put of the whole item.
 
         A first claim needs no read before it: when the put is refused, the stored item says why. The retry's own
-        event (`retry` is the revision it names) claims at that revision or not at all, so it has to read first.
+        event (`retry` is the revision it names) claims at that revision or not at all, so it has to read first. `seen`
+        is the notice as somebody has read it; it may be out of date, since the put's condition decides.
 
         Raises:
             ClaimContended: after five tries.
             DatabaseError: nothing is known to be claimed, although a pending claim may exist.
         """
         claim_id = self._new_claim_id()
-        stored = self.get(job.job_id, outcome) if retry is not None else None
+        stored = None if seen is NOT_READ else seen
+        if seen is NOT_READ and retry is not None:
+            stored = self.get(job.job_id, outcome)
         for _ in range(CLAIM_TRIES):
             refusal = self._refusal(stored, retry)
             if refusal is not None:

@@ -8,14 +8,16 @@ happens to the delivery raises.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from notices.backoff import Backoff
 from notices.database import CALL_SECONDS, DatabaseError
 from notices.event import JobSettled, Unprocessable
-from notices.jobs import Job, Jobs, Requester, Requesters
+from notices.jobs import Job, Requester
 from notices.kinds import Catalogue, Kind
+from notices.lookups import FindJob, FindRequester, Lookups
 from notices.mail import (
     CONNECT_SECONDS,
     READ_SECONDS,
@@ -28,7 +30,19 @@ from notices.mail import (
     usable_address,
 )
 from notices.message import BaseUrls, MessageError, render
-from notices.record import OUTCOME_SECONDS, Claim, Clock, NotClaimed, Notices, Recorded, Result, Status
+from notices.record import (
+    NOT_READ,
+    OUTCOME_SECONDS,
+    Claim,
+    Clock,
+    NotClaimed,
+    Notice,
+    Notices,
+    NotRead,
+    Recorded,
+    Result,
+    Status,
+)
 from notices.telemetry import Telemetry, fault
 
 # The worst case of one record: every call takes its time-outs to the end (the job, the notice where it is read, the
@@ -70,8 +84,8 @@ class Tell:
     """The workflow, with everything that it talks to."""
 
     kinds: Catalogue
-    jobs: Jobs
-    requesters: Requesters
+    jobs: FindJob
+    requesters: FindRequester
     notices: Notices
     mail: Mail
     base_urls: BaseUrls
@@ -79,6 +93,15 @@ class Tell:
     backoff: Backoff
     telemetry: Telemetry
     now: Clock
+    seen: Callable[[str, str], Notice | NotRead | None] = lambda *_: NOT_READ  # a notice that was read with the jobs
+
+    def with_lookups(self, lookups: Lookups) -> Tell:
+        """Return the workflow with the look-ups of one batch."""
+        return replace(self, jobs=lookups.jobs, requesters=lookups.requesters, seen=lookups.seen)
+
+    def may_notify(self, event: JobSettled) -> bool:
+        """Whether the event needs a look-up: not when it names a kind that does not notify."""
+        return event.kind is None or self.kinds.get(event.kind) is not None
 
     def __call__(self, event: JobSettled) -> Told:
         """Tell the requester of a settled job and return what became of it.
@@ -91,7 +114,8 @@ class Tell:
         if isinstance(found, Skipped):
             return self._skip(event, found)
         kind, job = found
-        claim = self.notices.claim(job, event.outcome, settled_at=event.settled_at, retry=event.retry)
+        seen = self.seen(event.job_id, event.outcome)
+        claim = self.notices.claim(job, event.outcome, settled_at=event.settled_at, retry=event.retry, seen=seen)
         if isinstance(claim, NotClaimed):
             self.telemetry.count(_LEFT_ALONE[claim], kind.name)
             return Told(claim.value, kind.name)
@@ -101,8 +125,8 @@ class Tell:
     # -- hop 1 --------------------------------------------------------------------------------------------------
 
     def _find(self, event: JobSettled) -> tuple[Kind, Job] | Skipped:
-        if event.kind is not None and self.kinds.get(event.kind) is None:
-            return Skipped(Skip.UNDECLARED)  # without a look-up
+        if not self.may_notify(event):
+            return Skipped(Skip.UNDECLARED)
         job = self.jobs.get(event.job_id)
         if job is None:
             return Skipped(Skip.JOB_REMOVED, self.kinds.get(event.kind or ""))

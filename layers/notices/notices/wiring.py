@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from botocore.config import Config  # type: ignore[import-untyped]
@@ -15,10 +16,11 @@ from pynamodb.connection.base import Connection
 
 from notices import database, feedback, queues, untold
 from notices.backoff import Backoff
-from notices.batch import Batch, Context
+from notices.batch import Batch, Context, in_order
 from notices.database import Table
 from notices.jobs import JOB_KEYS, REQUESTER_KEYS, Jobs, Requesters
 from notices.kinds import Catalogue, load_catalogue
+from notices.lookups import ReadTogether
 from notices.mail import Mail, ses_client_config
 from notices.message import BaseUrls
 from notices.receive import ReceiveFeedback, ReceiveJobSettled
@@ -27,6 +29,8 @@ from notices.retry import Due, RetryDueNotices
 from notices.settings import SERVICE, Settings, read
 from notices.telemetry import PowertoolsTelemetry
 from notices.tell import WORST_CASE_SECONDS, Tell
+
+THREADS = 10  # as many as a batch has records
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
@@ -52,13 +56,16 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
     elif settings.sender is None:
         telemetry.error("no mail can be sent: neither NOTICE_FROM_ADDRESS nor MAIL_FROM_ADDRESS is set")
     connection = _connection(settings)
+    jobs = Table(connection, settings.jobs_table, JOB_KEYS)
+    requesters = Table(connection, settings.requesters_table, REQUESTER_KEYS)
+    notices = Table(connection, settings.notices_table, NOTICE_KEYS)
     tell = Tell(
         kinds=load_catalogue(),
-        jobs=Jobs(Table(connection, settings.jobs_table, JOB_KEYS)),
-        requesters=Requesters(Table(connection, settings.requesters_table, REQUESTER_KEYS)),
-        notices=_notices(connection, settings),
+        jobs=Jobs(jobs),
+        requesters=Requesters(requesters),
+        notices=_notices(notices, settings),
         mail=Mail(
-            _client(connection, "sesv2", ses_client_config()),
+            _client(connection, "sesv2", ses_client_config(THREADS)),
             sender=settings.sender,
             configuration_set=settings.configuration_set,
         ),
@@ -69,10 +76,12 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
         now=utc_now,
     )
     dead_letters = queues.DeadLetters(
-        _client(connection, "sqs", queues.client_config()), settings.dead_letter_queue_url
+        _client(connection, "sqs", queues.client_config(THREADS)), settings.dead_letter_queue_url
     )
-    receive = ReceiveJobSettled(tell, dead_letters, telemetry)
-    return _invocation(telemetry, Batch(receive, worst_case=WORST_CASE_SECONDS, telemetry=telemetry))
+    read_together = ReadTogether(connection, jobs, requesters, notices, telemetry)
+    pool = ThreadPoolExecutor(THREADS + 1, "notices")  # the requesters are read beside the records
+    receive = ReceiveJobSettled(tell, read_together, pool, dead_letters, telemetry)
+    return _invocation(telemetry, Batch(receive, worst_case=WORST_CASE_SECONDS, telemetry=telemetry, pool=pool))
 
 
 def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
@@ -85,7 +94,7 @@ def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
         due=Due(notices_table, utc_now),
         notices=Notices(notices_table, now=utc_now, retention=settings.retention),
         queue=queues.JobSettledQueue(
-            _client(connection, "sqs", queues.client_config()), settings.job_settled_queue_url
+            _client(connection, "sqs", queues.client_config(THREADS)), settings.job_settled_queue_url
         ),
         horizon=settings.retry_horizon,
         telemetry=telemetry,
@@ -102,10 +111,12 @@ def record_feedback(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `RecordFeedbackFunction` calls. Raises SettingsError, naming every fault."""
     settings = read(environ, required=("NOTICES_TABLE",))
     telemetry = _telemetry(environ)
-    record = feedback.RecordFeedback(_notices(_connection(settings), settings), telemetry, utc_now)
+    record = feedback.RecordFeedback(
+        _notices(Table(_connection(settings), settings.notices_table, NOTICE_KEYS), settings), telemetry, utc_now
+    )
     receive = ReceiveFeedback(record, telemetry)
     worst_case = 2 * database.CALL_SECONDS
-    return _invocation(telemetry, Batch(receive, worst_case=worst_case, telemetry=telemetry))
+    return _invocation(telemetry, Batch(in_order(receive), worst_case=worst_case, telemetry=telemetry))
 
 
 def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
@@ -151,6 +162,7 @@ def _connection(settings: Settings) -> Connection:
         connect_timeout_seconds=database.CONNECT_SECONDS,
         read_timeout_seconds=database.READ_SECONDS,
         max_retry_attempts=database.ATTEMPTS - 1,
+        max_pool_connections=THREADS + 1,
     )
     _ = connection.client  # now, on the main thread, and not at the first notice
     return connection
@@ -160,9 +172,9 @@ def _client(connection: Connection, service: str, config: Config) -> Any:
     return connection.session.create_client(service, region_name=connection.region, config=config)
 
 
-def _notices(connection: Connection, settings: Settings) -> Notices:
+def _notices(table: Table, settings: Settings) -> Notices:
     return Notices(
-        Table(connection, settings.notices_table, NOTICE_KEYS),
+        table,
         now=utc_now,
         retention=settings.retention,
         claim_lease=settings.claim_lease,
