@@ -250,6 +250,20 @@ def test_a_given_up_notice_may_be_claimed_by_a_fresh_event(world):
     assert world.worker().told().result == "delivered"
 
 
+@pytest.mark.parametrize("ended", ["for good", "failed"], ids=["failed for good", "given up"])
+def test_the_horizon_counts_anew_for_a_notice_that_another_event_brought_back(world, ended):
+    leave(world, ended)
+    world.clock.advance(timedelta(hours=100))
+    world.worker().run_retry()  # which gives up the one that was still tried
+    leave(world, "failed")
+    world.clock.advance(timedelta(hours=71))
+
+    assert world.worker().run_retry().enqueued == 1
+
+    world.clock.advance(timedelta(hours=102))
+    assert world.worker().run_retry().given_up == 1
+
+
 # -- what goes wrong ----------------------------------------------------------------------------------------------
 
 

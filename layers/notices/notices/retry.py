@@ -15,12 +15,22 @@ from notices.database import CALL_SECONDS, Table
 from notices.database import Item as RawItem
 from notices.queues import BATCH, JobSettledQueue, QueueError, Retry
 from notices.queues import CALL_SECONDS as QUEUE_CALL_SECONDS
-from notices.record import Clock, Notice, Notices, Status
+from notices.record import Attempt, Clock, Notice, Notices, Status
 from notices.telemetry import Telemetry, describe
 
 INDEX = "due"
 PAGE = 100
 GAVE_UP = "gave_up"
+
+# The codes of DESIGN 3.4 after which only a person, or another event, brings a notice back. The horizon then counts
+# anew: somebody mended something, and one more failure must not be its last.
+_ENDINGS = frozenset(
+    {
+        *("address_missing", "address_invalid", "tenant_mismatch", "provider_refused"),
+        *("job_removed", "no_requester", "undeclared", "kind_mismatch"),
+        *(GAVE_UP, "reopened"),
+    }
+)
 
 # Between two looks at the clock: a page, a notice that is read and closed or moved, and a full batch.
 STEP_SECONDS = 3 * CALL_SECONDS + QUEUE_CALL_SECONDS
@@ -105,8 +115,7 @@ class RetryDueNotices:
 
     def _take(self, notice: Notice, run: Run) -> None:
         run.oldest = min(run.oldest or notice.created_at, notice.created_at)
-        if self.now() - notice.created_at >= self.horizon:
-            self._give_up(notice, run)
+        if self.now() - notice.created_at >= self.horizon and self._give_up(notice, run):
             return
         revision = self.notices.move_on(notice)
         if revision is None:
@@ -116,16 +125,19 @@ class RetryDueNotices:
         if len(run.waiting) == BATCH:
             self._send(run)
 
-    def _give_up(self, row: Notice, run: Run) -> None:
-        # read whole: the index projects too little for a log entry, and this happens once in a notice's life
+    def _give_up(self, row: Notice, run: Run) -> bool:
+        """Give the notice up, unless it was brought back within the horizon; return whether it is done with."""
+        # read whole: the index projects too little, and this happens once in a notice's life
         notice = self.notices.get(row.job_id, row.outcome)
         if notice is None or notice.revision != row.revision:
             run.overtaken += 1
-            return
+            return True
+        if self.now() - _tried_since(notice) < self.horizon:
+            return False
         last = notice.error or "abandoned"
         if not self.notices.close(notice, f"{GAVE_UP}: {last}"):
             run.overtaken += 1
-            return
+            return True
         run.given_up += 1
         self.telemetry.count("NoticeGivenUp", notice.kind)
         self.telemetry.error(
@@ -136,6 +148,7 @@ class RetryDueNotices:
             error=last,
             attempts=notice.attempts,
         )
+        return True
 
     def _send(self, run: Run) -> None:
         retries, run.waiting = run.waiting, []
@@ -164,3 +177,18 @@ class RetryDueNotices:
             stopped_early=run.stopped_early,
             oldest_unsettled_seconds=oldest,
         )
+
+
+def _tried_since(notice: Notice) -> datetime:
+    """Return when the present run of attempts began: at the first claim, or anew after the notice had ended."""
+    log = notice.attempt_log
+    ended = max((number for number, entry in enumerate(log) if _is_ending(entry)), default=None)
+    if ended is None:
+        return notice.created_at
+    if ended + 1 < len(log):
+        return log[ended + 1].recorded_at
+    return max(notice.claimed_at, log[ended].recorded_at)
+
+
+def _is_ending(entry: Attempt) -> bool:
+    return entry.error is not None and entry.error.partition(":")[0] in _ENDINGS
