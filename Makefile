@@ -10,6 +10,11 @@ PYTHON ?= python3
 ENVIRONMENT ?= production
 BIN = .venv/bin
 READY = .venv/.ready
+VERSION = -c 'import sys; print(sys.version_info[:2])'
+# make PYTHON=python3.13 ...: made anew where the environment is of another version
+ifeq ($(origin PYTHON),command line)
+$(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION) 2>&1)" ] || rm -f $(READY); })
+endif
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
 .PHONY: setup demo up test lint build clean distclean
@@ -20,7 +25,8 @@ setup: $(READY)
 # gets an environment of its own, since it pins another botocore than the functions run on.
 $(READY): pyproject.toml demo/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, not %s: make PYTHON=..." % sys.version)'
-	$(PYTHON) -m venv .venv
+	@echo "Setting up .venv; this takes about a minute."
+	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
 	$(BIN)/python -m venv .venv/ministack
@@ -49,4 +55,4 @@ clean:
 	rm -rf build .aws-sam dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean
-	rm -rf .venv
+	rm -rf .venv layers/notices/*.egg-info

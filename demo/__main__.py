@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--environment", default="production", choices=["production", "staging", "development"])
     environment = parser.parse_args(arguments).environment
     # a pipe has no width; 80 would fold the table
-    console = Console(width=None if sys.stdout.isatty() else 110)
+    console = Console(width=None if sys.stdout.isatty() else 110, log_path=False)
     started = time.monotonic()
     try:
         with console.status("starting") as status:
@@ -46,13 +46,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     expected = [row.expected if environment == "production" else suppressed(row.expected) for row, _ in seen]
     wrong = [not _as_expected(want, got) for want, (_, got) in zip(expected, seen, strict=True)]
-    console.print(_table(seen, wrong))
+    console.print(_table(seen, wrong, production=environment == "production"))
     for (row, _), want, bad in zip(seen, expected, wrong, strict=True):
         if bad:
             console.print(f"[red]{row.job_id}[/red] should be: {want}", highlight=False)
     MESSAGES.parent.mkdir(parents=True, exist_ok=True)
     MESSAGES.write_text(page(mails), encoding="utf-8")
-    console.print(f"\n{len(mails)} messages: open {MESSAGES.relative_to(ROOT)} in a browser.", highlight=False)
+    if mails:
+        console.print(f"\n{len(mails)} messages: open {MESSAGES.relative_to(ROOT)} in a browser.", highlight=False)
+    else:
+        console.print(
+            f"\nNobody got mail: Environment is {environment}. Suppressed counts as handled.", highlight=False
+        )
     verdict = (
         f"{sum(wrong)} of {len(seen)} rows are not as expected" if any(wrong) else f"all {len(seen)} rows as expected"
     )
@@ -71,7 +76,7 @@ def _as_expected(want: Expected, got: Seen) -> bool:
     )
 
 
-def _table(seen: Sequence[tuple[Row, Seen]], wrong: Sequence[bool]) -> Table:
+def _table(seen: Sequence[tuple[Row, Seen]], wrong: Sequence[bool], *, production: bool) -> Table:
     table = Table(title="What became of each settled job", title_justify="left", show_lines=True)
     table.add_column("job", no_wrap=True)
     table.add_column("shows that", ratio=3)
@@ -82,7 +87,7 @@ def _table(seen: Sequence[tuple[Row, Seen]], wrong: Sequence[bool]) -> Table:
         subjects = [mail.subject for mail in got.mails]
         table.add_row(
             f"{row.job_id}\n{row.outcome}",
-            row.shows,
+            row.shows if production or row.expected.result != "delivered" else "everything but the send is done",
             "\n".join(filter(None, (got.result, got.why))),
             str(got.attempts or ""),
             "\n".join([*subjects, *([f"SES said: {got.feedback}"] if got.feedback else [])]),

@@ -136,7 +136,7 @@ ROWS = [
     ANSWER_LOST,
     PAUSED,
     BOUNCED,
-    Row("job-1009", "nobody is told of exports", Expected("skipped", "undeclared"), kind="export"),
+    Row("job-1009", "nobody is told of exports", Expected("skipped", "undeclared"), kind="no_such_kind"),
     Row("job-1010", "nor of this outcome", Expected("skipped", "undeclared"), outcome="cancelled"),
     Row(
         "job-1011",

@@ -17,7 +17,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60re
 article {{ border: 1px solid #999; border-radius: 8px; margin: 2rem 0; overflow: hidden; }}
 header, details {{ padding: 1rem; background: #f2f2f2; color: #222; }}
 h2 {{ margin: 0; font-size: 1.1rem; }}
-iframe {{ width: 100%; height: 40rem; border: 0; }}
+iframe {{ width: 100%; height: 46rem; border: 0; }}
 pre {{ white-space: pre-wrap; }}
 </style>
 <h1>{count} messages went out</h1>

@@ -128,7 +128,7 @@ def unreachable(stage: Stage) -> None:
 
 
 def kind_mismatch(stage: Stage) -> None:
-    stage.put("JobsTable", [{"job_id": "job", **JOB, "kind": "export"}])
+    stage.put("JobsTable", [{"job_id": "job", **JOB, "kind": "no_such_kind"}])
     tell(job_settled("job", kind="workspace_provisioning", note="zzbody"))(stage)
 
 
@@ -283,7 +283,7 @@ PATHS: dict[str, Way] = {
     "parked-field": tell(
         job_settled("zzbody zzbody"), job_settled("job", "ZZbody"), job_settled("job", retry="zzbody")
     ),
-    "skipped-kind-of-the-job": job(kind="export"),
+    "skipped-kind-of-the-job": job(kind="no_such_kind"),
     "parked-kind-mismatch": kind_mismatch,
     "not-parked": fails("SendMessage", "AccessDeniedException", "{zzbody"),
     "not-parked-without-a-message-id": without_message_id,

@@ -18,7 +18,8 @@ Mend = Callable[[str, str, str], None]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    shutil.copytree(KINDS, tmp_path / "kinds")
+    for name in ("_layout", KIND):
+        shutil.copytree(KINDS / name, tmp_path / "kinds" / name)
     return tmp_path / "kinds"
 
 
@@ -41,7 +42,7 @@ def error_of(folder: Path) -> str:
 
 def test_every_kind_that_ships_is_right() -> None:
     catalogue = check_catalogue()
-    assert [kind.name for kind in catalogue] == [KIND]
+    assert KIND in {kind.name for kind in catalogue}
 
 
 def test_workspace_provisioning_tells_how_it_ended_and_nothing_else() -> None:

@@ -66,7 +66,7 @@ def test_a_skip_is_one_line_with_its_reason(world):
 )
 def test_what_can_never_be_processed_is_parked_and_acknowledged(world, body, reason, field):
     if reason == "kind_mismatch":
-        world.job(kind="export")
+        world.job(kind="no_such_kind")
 
     assert world.worker().handle(body) == []
 
@@ -81,7 +81,7 @@ def test_what_can_never_be_processed_is_parked_and_acknowledged(world, body, rea
 
 
 def test_a_kind_mismatch_is_logged_with_its_job(world):
-    world.job(kind="export")
+    world.job(kind="no_such_kind")
     world.worker().handle(settled(kind=KIND))
     assert world.telemetry.lines[0].fields["job_id"] == "job-1"
 

@@ -98,7 +98,7 @@ SKIPS = {
     "a job that is not there": (lambda world: world.store.discard(JOBS, "job-1"), "job_removed"),
     "a removed job": (lambda world: world.job(removed_at="2026-11-29T09:00:00Z"), "job_removed"),
     "a job nobody asked for": (lambda world: world.job(requester_id=None), "no_requester"),
-    "a job of another kind": (lambda world: world.job(kind="export"), "undeclared"),
+    "a job of another kind": (lambda world: world.job(kind="no_such_kind"), "undeclared"),
     "a job without a kind": (lambda world: world.job(kind=None), "undeclared"),
 }
 
@@ -141,7 +141,7 @@ def test_a_skip_of_a_job_whose_kind_is_known_counts_by_that_kind(world, changes,
 
 
 def test_a_kind_that_contradicts_the_job_is_refused(world):
-    world.job(kind="export")
+    world.job(kind="no_such_kind")
     with pytest.raises(Unprocessable) as refused:
         world.worker().told(kind=KIND)
     assert refused.value.reason == "kind_mismatch"
@@ -181,7 +181,7 @@ def test_a_retried_event_of_a_kind_that_is_gone_closes_its_notice(world):
 
 def test_a_retried_event_that_contradicts_the_job_closes_its_notice(world):
     retry = retried(world)
-    world.job(kind="export")
+    world.job(kind="no_such_kind")
     with pytest.raises(Unprocessable):
         world.worker().told(retry=retry, kind=KIND)
     assert (world.the_notice().error, world.the_notice().next_attempt_at) == ("kind_mismatch", None)

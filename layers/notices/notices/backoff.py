@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from notices.codes import Code
+
 FIRST = timedelta(minutes=1)
 LONGEST = timedelta(hours=4)
 QUOTA_WAIT = timedelta(hours=1)  # the daily quota is a rolling 24 hours: an hour gives part of it back
@@ -20,7 +22,7 @@ class Backoff:
     unknown_grace: timedelta
     random: Callable[[], float] = random.random  # uniform in [0, 1)
 
-    def next_attempt_at(self, now: datetime, attempt: int, code: str) -> datetime:
+    def next_attempt_at(self, now: datetime, attempt: int, code: Code) -> datetime:
         """Return when to try again after this attempt (1 for the first) failed with this error code."""
         doublings = min(attempt - 1, 30)  # far past the longest wait, and no overflow
         wait = min(FIRST * (1 << doublings), LONGEST)
@@ -29,9 +31,9 @@ class Backoff:
             return now + max(wait, least) * (1 + JITTER * self.random())
         return now + wait * (1 - JITTER + 2 * JITTER * self.random())
 
-    def _least(self, code: str) -> timedelta:
-        if code == "quota_exceeded":
+    def _least(self, code: Code) -> timedelta:
+        if code == Code.QUOTA_EXCEEDED:
             return QUOTA_WAIT
-        if code == "provider_unknown":
+        if code == Code.PROVIDER_UNKNOWN:
             return self.unknown_grace  # SES's own events may settle it
         return timedelta(0)

@@ -15,10 +15,12 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formataddr
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 from botocore import exceptions as sdk  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
+
+from notices.codes import Code
 
 CONNECT_SECONDS: Final = 2
 READ_SECONDS: Final = 10
@@ -53,7 +55,7 @@ class Answer:
 
     verdict: Verdict
     reference: str | None = None
-    code: str | None = None
+    code: Code | None = None
     error: str | None = None
 
 
@@ -112,8 +114,8 @@ class Mail:
             # Met per notice, not at start, because the record must say so.
             return Answer(
                 Verdict.MISCONFIGURED,
-                code="sender_unset",
-                error="sender_unset: neither NOTICE_FROM_ADDRESS nor MAIL_FROM_ADDRESS is set",
+                code=Code.SENDER_UNSET,
+                error=f"{Code.SENDER_UNSET}: neither NOTICE_FROM_ADDRESS nor MAIL_FROM_ADDRESS is set",
             )
         request = self._request(self._sender, letter)
         try:
@@ -122,7 +124,7 @@ class Mail:
             return _answer_to(error, sender=_address_of(self._sender), recipient=letter.recipient)
         if not isinstance(reference, str) or not reference:
             # A success without an id: a proxy's page, or a body cut short. SES may well have the message.
-            return _failure(Verdict.UNKNOWN, "provider_unknown", "NoMessageId")
+            return _failure(Verdict.UNKNOWN, Code.PROVIDER_UNKNOWN, "NoMessageId")
         return Answer(Verdict.ACCEPTED, reference=reference)
 
     def _request(self, sender: str, letter: Letter) -> dict[str, Any]:
@@ -226,12 +228,12 @@ def _answer_to(error: Exception, *, sender: str, recipient: str) -> Answer:
     if isinstance(error, sdk.ClientError):
         return _answer_to_refusal(error.response, sender=sender, recipient=recipient)
     if isinstance(error, _NEVER_CONNECTED) or _is_bad_certificate(error):
-        return _failure(Verdict.UNAVAILABLE, "provider_unreachable", name)
+        return _failure(Verdict.UNAVAILABLE, Code.PROVIDER_UNREACHABLE, name)
     if isinstance(error, _NEVER_SENT):
-        return _failure(Verdict.MISCONFIGURED, "provider_misconfigured", name)
+        return _failure(Verdict.MISCONFIGURED, Code.PROVIDER_MISCONFIGURED, name)
     # Read time-outs, connections lost, answers that could not be read, anything unforeseen: nothing proves
     # that no message went out. (A TLS handshake that stalls or breaks off looks the same from here.)
-    return _failure(Verdict.UNKNOWN, "provider_unknown", name)
+    return _failure(Verdict.UNKNOWN, Code.PROVIDER_UNKNOWN, name)
 
 
 def _answer_to_refusal(response: Mapping[str, Any], *, sender: str, recipient: str) -> Answer:
@@ -246,31 +248,31 @@ def _answer_to_refusal(response: Mapping[str, Any], *, sender: str, recipient: s
 
     if code in _THROTTLING or status == 429:
         if _DAILY.search(text):
-            return _failure(Verdict.UNAVAILABLE, "quota_exceeded", name)
-        return _failure(Verdict.UNAVAILABLE, "throttled", name)
+            return _failure(Verdict.UNAVAILABLE, Code.QUOTA_EXCEEDED, name)
+        return _failure(Verdict.UNAVAILABLE, Code.THROTTLED, name)
     if status >= 500 or status == 408:  # 408: a gateway gave up waiting, on the request or on what it asked
-        return _failure(Verdict.UNKNOWN, "provider_unknown", name)
+        return _failure(Verdict.UNKNOWN, Code.PROVIDER_UNKNOWN, name)
     if code == "LimitExceeded":
-        return _failure(Verdict.UNAVAILABLE, "quota_exceeded", name)
+        return _failure(Verdict.UNAVAILABLE, Code.QUOTA_EXCEEDED, name)
     if code == "MessageRejected":
         if _SETTING.search(text):
-            return _failure(Verdict.MISCONFIGURED, "provider_misconfigured", name)
+            return _failure(Verdict.MISCONFIGURED, Code.PROVIDER_MISCONFIGURED, name)
         if _DAILY.search(text):
-            return _failure(Verdict.UNAVAILABLE, "quota_exceeded", name)
+            return _failure(Verdict.UNAVAILABLE, Code.QUOTA_EXCEEDED, name)
         if _RATE.search(text):
-            return _failure(Verdict.UNAVAILABLE, "throttled", name)
-        return _failure(Verdict.REFUSED, "provider_refused", name)
+            return _failure(Verdict.UNAVAILABLE, Code.THROTTLED, name)
+        return _failure(Verdict.REFUSED, Code.PROVIDER_REFUSED, name)
     if code == "BadRequest":
         # Most texts do not say whose address is meant. Ours was checked by `mailbox`, so it is the
         # recipient's, unless SES quotes ours. A wrong "refused" would lose every notice for good; a wrong
         # "misconfigured" is tried again, with an alarm.
         quotes_us = sender.lower() in message and recipient.lower() not in message
         if _ADDRESS.search(text) and not _OURS.search(text) and not _SETTING.search(text) and not quotes_us:
-            return _failure(Verdict.REFUSED, "provider_refused", name)
-        return _failure(Verdict.MISCONFIGURED, "provider_misconfigured", name)
+            return _failure(Verdict.REFUSED, Code.PROVIDER_REFUSED, name)
+        return _failure(Verdict.MISCONFIGURED, Code.PROVIDER_MISCONFIGURED, name)
     if status >= 300:  # a 4xx that we do not know; or a redirect, which SES does not send: the wrong endpoint
-        return _failure(Verdict.MISCONFIGURED, "provider_misconfigured", name)
-    return _failure(Verdict.UNKNOWN, "provider_unknown", name)
+        return _failure(Verdict.MISCONFIGURED, Code.PROVIDER_MISCONFIGURED, name)
+    return _failure(Verdict.UNKNOWN, Code.PROVIDER_UNKNOWN, name)
 
 
 def _is_bad_certificate(error: Exception) -> bool:
@@ -286,7 +288,7 @@ def _safe_name(code: object) -> str:
     return code if isinstance(code, str) and re.fullmatch(r"[A-Za-z0-9]{1,64}", code) else "UnnamedError"
 
 
-def _failure(verdict: Verdict, code: str, name: str) -> Answer:
+def _failure(verdict: Verdict, code: Code, name: str) -> Answer:
     return Answer(verdict, code=code, error=f"{code}: {name}"[:256])
 
 
@@ -306,7 +308,7 @@ class AddressError(ValueError):
     `str()` is one line for the record: the code and what is wrong, nothing of the address.
     """
 
-    def __init__(self, code: Literal["address_missing", "address_invalid"], reason: str) -> None:
+    def __init__(self, code: Code, reason: str) -> None:
         super().__init__(f"{code}: {reason}")
         self.code = code
         self.reason = reason
@@ -322,18 +324,18 @@ def usable_address(raw: str | None) -> str:
     """
     address = (raw or "").strip()
     if not address:
-        raise AddressError("address_missing", "there is no address")
+        raise AddressError(Code.ADDRESS_MISSING, "there is no address")
     local, _, domain = address.rpartition("@")
     if not local or not domain:
-        raise AddressError("address_invalid", "not of the form name@domain")
+        raise AddressError(Code.ADDRESS_INVALID, "not of the form name@domain")
     if "@" in local:
-        raise AddressError("address_invalid", "more than one @")
+        raise AddressError(Code.ADDRESS_INVALID, "more than one @")
     if not local.isascii():
-        raise AddressError("address_invalid", "a name part that is not ASCII")  # SES has no SMTPUTF8
+        raise AddressError(Code.ADDRESS_INVALID, "a name part that is not ASCII")  # SES has no SMTPUTF8
     if len(local) > 64:
-        raise AddressError("address_invalid", "a name part of more than 64 characters")
+        raise AddressError(Code.ADDRESS_INVALID, "a name part of more than 64 characters")
     if not _LOCAL.fullmatch(local):
-        raise AddressError("address_invalid", "a character that the name part cannot have")
+        raise AddressError(Code.ADDRESS_INVALID, "a character that the name part cannot have")
     return f"{local}@{_ascii_domain(domain)}"
 
 
@@ -345,9 +347,9 @@ def _ascii_domain(domain: str) -> str:
         try:
             domain = idna.encode(domain, uts46=True).decode("ascii")
         except UnicodeError as error:  # its own errors, and Python's for lone surrogates
-            raise AddressError("address_invalid", "a domain that has no IDNA form") from error
+            raise AddressError(Code.ADDRESS_INVALID, "a domain that has no IDNA form") from error
     if len(domain) > 253 or not _DOMAIN.fullmatch(domain):
-        raise AddressError("address_invalid", "not a domain name")
+        raise AddressError(Code.ADDRESS_INVALID, "not a domain name")
     return domain
 
 

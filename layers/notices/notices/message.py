@@ -13,6 +13,7 @@ from typing import Any
 
 from jinja2 import Template
 
+from notices.codes import Code
 from notices.facts import present_facts, text, whole_text
 from notices.jobs import Audience, Job, Requester
 from notices.kinds import Kind, Language
@@ -35,7 +36,7 @@ class MessageError(Exception):
     `code` is the stable code that begins a notice's `error` (DESIGN 3.4).
     """
 
-    code = "template_error"
+    code = Code.TEMPLATE_ERROR
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model
 
+from notices.codes import Code, code_of
 from notices.database import CALL_SECONDS, ConditionFailed, DatabaseError, Table
 from notices.jobs import Job
 
@@ -262,7 +263,7 @@ class Notices:
             return now - stored.claimed_at < self._claim_lease
         return (
             retry is None
-            and (stored.error or "").startswith("provider_unknown")
+            and code_of(stored.error) is Code.PROVIDER_UNKNOWN
             and stored.next_attempt_at is not None
             and now < stored.next_attempt_at
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from notices.codes import ENDINGS, Code, code_of
 from notices.database import CALL_SECONDS, Table
 from notices.database import Item as RawItem
 from notices.queues import BATCH, JobSettledQueue, QueueError, Retry
@@ -20,17 +21,6 @@ from notices.telemetry import Telemetry, describe
 
 INDEX = "due"
 PAGE = 100
-GAVE_UP = "gave_up"
-
-# The codes of DESIGN 3.4 after which only a person, or another event, brings a notice back. The horizon then counts
-# anew: somebody mended something, and one more failure must not be its last.
-_ENDINGS = frozenset(
-    {
-        *("address_missing", "address_invalid", "tenant_mismatch", "provider_refused"),
-        *("job_removed", "no_requester", "undeclared", "kind_mismatch"),
-        *(GAVE_UP, "reopened"),
-    }
-)
 
 # Between two looks at the clock: a page, a notice that is read and closed or moved, and a full batch.
 STEP_SECONDS = 3 * CALL_SECONDS + QUEUE_CALL_SECONDS
@@ -135,7 +125,7 @@ class RetryDueNotices:
         if self.now() - _tried_since(notice) < self.horizon:
             return False
         last = notice.error or "abandoned"
-        if not self.notices.close(notice, f"{GAVE_UP}: {last}"):
+        if not self.notices.close(notice, f"{Code.GAVE_UP}: {last}"):
             run.overtaken += 1
             return True
         run.given_up += 1
@@ -191,4 +181,4 @@ def _tried_since(notice: Notice) -> datetime:
 
 
 def _is_ending(entry: Attempt) -> bool:
-    return entry.error is not None and entry.error.partition(":")[0] in _ENDINGS
+    return code_of(entry.error) in ENDINGS

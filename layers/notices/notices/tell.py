@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from notices.backoff import Backoff
+from notices.codes import Code
 from notices.database import CALL_SECONDS, DatabaseError
 from notices.event import JobSettled, Unprocessable
 from notices.jobs import Job, Requester
@@ -51,19 +51,14 @@ from notices.telemetry import Telemetry, fault
 WORST_CASE_SECONDS = 4 * CALL_SECONDS + OUTCOME_SECONDS + CONNECT_SECONDS + READ_SECONDS
 
 
-class Skip(StrEnum):
-    """Why nobody is told: ordinary results, without a record. The values are the codes that close a retried notice."""
-
-    UNDECLARED = "undeclared"
-    JOB_REMOVED = "job_removed"
-    NO_REQUESTER = "no_requester"
-
-
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A job that nobody is told of, with its kind where that is one we know."""
+    """A job that nobody is told of: an ordinary result, without a record. With its kind where that is one we know.
 
-    why: Skip
+    `why` is also the code that closes a retried notice.
+    """
+
+    why: Code
     kind: Kind | None = None
 
 
@@ -126,29 +121,29 @@ class Tell:
 
     def _find(self, event: JobSettled) -> tuple[Kind, Job] | Skipped:
         if not self.may_notify(event):
-            return Skipped(Skip.UNDECLARED)
+            return Skipped(Code.UNDECLARED)
         job = self.jobs.get(event.job_id)
         if job is None:
-            return Skipped(Skip.JOB_REMOVED, self.kinds.get(event.kind or ""))
+            return Skipped(Code.JOB_REMOVED, self.kinds.get(event.kind or ""))
         kind = self.kinds.get(job.kind)
         if job.removed:
-            return Skipped(Skip.JOB_REMOVED, kind)
+            return Skipped(Code.JOB_REMOVED, kind)
         if event.kind not in (None, job.kind):
-            self._close_retried(event, "kind_mismatch")
+            self._close_retried(event, Code.KIND_MISMATCH)
             raise Unprocessable("kind_mismatch", "kind")
         if kind is None or not kind.tells(event.outcome):
-            return Skipped(Skip.UNDECLARED, kind)
+            return Skipped(Code.UNDECLARED, kind)
         if job.requester_id is None:
-            return Skipped(Skip.NO_REQUESTER, kind)
+            return Skipped(Code.NO_REQUESTER, kind)
         return kind, job
 
     def _skip(self, event: JobSettled, skipped: Skipped) -> Told:
-        self._close_retried(event, skipped.why.value)
+        self._close_retried(event, skipped.why)
         kind = skipped.kind.name if skipped.kind else None
         self.telemetry.count("NoticeSkipped", kind)
         return Told("skipped", kind, reason=skipped.why.value)
 
-    def _close_retried(self, event: JobSettled, reason: str) -> None:
+    def _close_retried(self, event: JobSettled, reason: Code) -> None:
         """Close the notice of a retried event that can come to nothing, or the retry would bring it for ever."""
         if event.retry is None:
             return
@@ -163,18 +158,18 @@ class Tell:
         try:
             requester = self.requesters.get(job.requester_id or "")
             if requester is None:
-                return self._failed(claim, "requester_missing")
+                return self._failed(claim, Code.REQUESTER_MISSING)
             return self._deliver(claim, kind, job, requester)
         except DatabaseError as error:
-            return self._failed(claim, "internal_error", f"internal_error: {error}")
+            return self._failed(claim, Code.INTERNAL_ERROR, f"{Code.INTERNAL_ERROR}: {error}")
         except Exception as error:  # noqa: BLE001 - the promise of DESIGN 2: delivery errors never reach the job
             self.telemetry.error("unforeseen error", job_id=claim.job_id, fault=fault(error))
-            return self._failed(claim, "internal_error", f"internal_error: {type(error).__name__}")
+            return self._failed(claim, Code.INTERNAL_ERROR, f"{Code.INTERNAL_ERROR}: {type(error).__name__}")
 
     def _deliver(self, claim: Claim, kind: Kind, job: Job, requester: Requester) -> Result:
         if requester.audience != "staff" and (not job.tenant_id or requester.tenant_id != job.tenant_id):
             self.telemetry.count("TenantMismatch", kind.name)
-            return _failed_for_good("tenant_mismatch")
+            return _failed_for_good(Code.TENANT_MISMATCH)
         try:
             recipient = usable_address(requester.email)
         except AddressError as error:
@@ -183,7 +178,7 @@ class Tell:
             message = render(kind, claim.outcome, job, requester, self.base_urls)
         except MessageError as error:
             self.telemetry.count("MailMisconfigured", kind.name)
-            return self._failed(claim, "template_error", f"template_error: {error}")
+            return self._failed(claim, Code.TEMPLATE_ERROR, f"{Code.TEMPLATE_ERROR}: {error}")
         if not self.sends_mail:
             return Result.suppressed()
         letter = Letter(
@@ -196,7 +191,7 @@ class Tell:
         return self._answered(claim, self.mail.send(letter))
 
     def _answered(self, claim: Claim, answer: Answer) -> Result:
-        code = answer.code or "internal_error"
+        code = answer.code or Code.INTERNAL_ERROR
         match answer.verdict:
             case Verdict.ACCEPTED:
                 return Result.delivered(answer.reference or "")
@@ -206,7 +201,7 @@ class Tell:
                 self.telemetry.count("MailMisconfigured", claim.kind)
         return self._failed(claim, code, answer.error)
 
-    def _failed(self, claim: Claim, code: str, error: str | None = None) -> Result:
+    def _failed(self, claim: Claim, code: Code, error: str | None = None) -> Result:
         return Result.failed(error or code, self.backoff.next_attempt_at(self.now(), claim.attempt, code))
 
     # -- hop 4 --------------------------------------------------------------------------------------------------
@@ -270,7 +265,7 @@ _LEFT_ALONE = {
 }
 
 
-def _failed_for_good(code: str, error: str | None = None) -> Result:
+def _failed_for_good(code: Code, error: str | None = None) -> Result:
     return Result.failed(error or code, None)
 
 

@@ -15,12 +15,12 @@ from typing import Protocol
 from pynamodb.attributes import JSONAttribute, UnicodeAttribute
 from pynamodb.models import Model
 
+from notices.codes import NOBODY_TO_TELL, code_of
 from notices.database import CALL_SECONDS, Connection, Item, Table, batch_get
 from notices.jobs import ForeignAttribute, Job, JobItem, job_of
 from notices.kinds import Catalogue
 from notices.record import Clock, Notice, Status
 from notices.telemetry import Telemetry
-from notices.tell import Skip
 
 GRACE = timedelta(minutes=30)  # a job that settled just now may still be on its way
 INDEX_LOOKBACK = timedelta(hours=24)
@@ -32,7 +32,6 @@ LISTED = 100  # job ids in one log line
 BOOKMARK_KEYS = ("name",)
 
 STEP_SECONDS = 3 * CALL_SECONDS
-_NOT_TELLABLE = tuple(skip.value for skip in Skip)
 
 
 class SettledJobItem(JobItem):
@@ -70,7 +69,7 @@ class Bookmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobsPage:
     """A page of jobs; `done` is called once they have been looked at."""
 
     items: Sequence[Item]
@@ -84,7 +83,7 @@ class Source(Protocol):
     def lookback(self) -> timedelta:
         """How long ago a job may have settled to be looked at."""
 
-    def pages(self, since: datetime, until: datetime) -> Iterator[Jobs]:
+    def pages(self, since: datetime, until: datetime) -> Iterator[JobsPage]:
         """Yield pages of jobs that may have settled in between; more is harmless."""
 
 
@@ -97,7 +96,7 @@ class IndexSource:
     kinds: Catalogue
     lookback: timedelta = INDEX_LOOKBACK
 
-    def pages(self, since: datetime, until: datetime) -> Iterator[Jobs]:
+    def pages(self, since: datetime, until: datetime) -> Iterator[JobsPage]:
         """See Source: one query for each notifying kind."""
         for kind in self.kinds:
             condition = (_SettledIndex.kind == kind.name) & _SettledIndex.settled_at.between(
@@ -106,7 +105,7 @@ class IndexSource:
             start: Item | None = None
             while True:
                 page = self.table.query(self.index, condition, start=start, limit=PAGE)
-                yield Jobs(page.items)
+                yield JobsPage(page.items)
                 if page.next_key is None:
                     break
                 start = page.next_key
@@ -121,12 +120,12 @@ class ScanSource:
     max_pages: int = SCAN_PAGES
     lookback: timedelta = SCAN_LOOKBACK
 
-    def pages(self, since: datetime, until: datetime) -> Iterator[Jobs]:  # noqa: ARG002 - the scan sees all
+    def pages(self, since: datetime, until: datetime) -> Iterator[JobsPage]:  # noqa: ARG002 - the scan sees all
         """See Source. The bookmark moves on with each page that was looked at."""
         start = self.bookmark.load()
         for _ in range(self.max_pages):
             page = self.table.scan(start=start, limit=PAGE)
-            yield Jobs(page.items, done=partial(self.bookmark.save, page.next_key))
+            yield JobsPage(page.items, done=partial(self.bookmark.save, page.next_key))
             if page.next_key is None:
                 return
             start = page.next_key
@@ -186,7 +185,7 @@ class FindUntold:
             item = notices.get(key)
             if item is None:
                 found.without_notice.append(job.job_id)
-            elif _failed_for_good(Notice.from_raw_data(item)):
+            elif _ended_untold(Notice.from_raw_data(item)):
                 found.failed_for_good.append(job.job_id)
 
     def _settled(self, page: Sequence[Item], since: datetime, until: datetime) -> Iterator[tuple[tuple[str, str], Job]]:
@@ -214,10 +213,10 @@ class FindUntold:
         self.telemetry.info("untold check", settled=found.settled, untold=untold, stopped_early=found.stopped_early)
 
 
-def _failed_for_good(notice: Notice) -> bool:
+def _ended_untold(notice: Notice) -> bool:
     """Failed without a next attempt; but not closed because there is nobody to tell any more."""
-    closed = (notice.error or "").startswith(_NOT_TELLABLE)
-    return notice.status == Status.FAILED and notice.next_attempt_at is None and not closed
+    ended = notice.status == Status.FAILED and notice.next_attempt_at is None
+    return ended and code_of(notice.error) not in NOBODY_TO_TELL
 
 
 def _prefix(moment: datetime) -> str:
