@@ -7,7 +7,10 @@
 # make clean   remove what was built; make distclean: the environment too
 
 PYTHON ?= python3
-ENVIRONMENT ?= production
+# not from the shell's own variables of these names
+ENVIRONMENT = production
+PORT =
+BIND =
 BIN = .venv/bin
 READY = .venv/.ready
 VERSION = -c 'import sys; print(sys.version_info[:2])'

@@ -17,6 +17,7 @@ from demo.cast import Expected, Row, suppressed
 from demo.local_aws import LocalAwsError, LocalStack
 from demo.page import page
 from demo.story import Seen, Story
+from scripts.build import BuildError
 from scripts.template import ROOT
 
 MESSAGES = ROOT / "build" / "demo" / "messages.html"
@@ -41,9 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 story = Story(stack, production=environment == "production", says=says)
                 seen = story.play()
                 mails = stack.sent_mails()
-    except LocalAwsError as error:
+    except (LocalAwsError, BuildError) as error:
         console.print(f"[red]The local AWS failed:[/red] {error}", highlight=False)
         return 2
+    except KeyboardInterrupt:
+        console.print("interrupted; everything that was started has ended")
+        return 130
     expected = [row.expected if environment == "production" else suppressed(row.expected) for row, _ in seen]
     wrong = [not _as_expected(want, got) for want, (_, got) in zip(expected, seen, strict=True)]
     console.print(_table(seen, wrong, production=environment == "production"))

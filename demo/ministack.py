@@ -34,6 +34,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def is_free(port: int) -> bool:
+    """Whether nobody listens on this port of this machine."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 @contextmanager
 def ends_on_sigterm() -> Iterator[None]:
     """Turn SIGTERM into an exit that unwinds, where this may be done and nobody else has."""
@@ -70,6 +81,8 @@ def running(bind: str, port: int, mail_endpoint: str, log_path: Path) -> Iterato
     """
     if not MINISTACK.exists():
         raise LocalAwsError(f"{MINISTACK} is not there: run make setup")
+    if not is_free(port):
+        raise LocalAwsError(f"port {port} is in use: name another, or end what listens there")
     scratch = Path(tempfile.mkdtemp(prefix="requester-notices-"))
     log_path.parent.mkdir(exist_ok=True)
     environment = {

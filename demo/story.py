@@ -28,7 +28,8 @@ from demo.cast import (
 from demo.local_aws import LocalAwsError, LocalStack
 from demo.mail_front import Fault, SentMail
 
-PATIENCE_SECONDS = 40.0
+PATIENCE_SECONDS = 60.0
+POKE_SECONDS = 3.0
 TELL, RETRY, UNTOLD = "TellRequesterFunctionName", "RetryDueNoticesFunctionName", "FindUntoldFunctionName"
 
 
@@ -198,9 +199,14 @@ class Story:
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
+        poke = time.monotonic() + POKE_SECONDS
         while not holds():
             if time.monotonic() > deadline:
                 raise LocalAwsError(f"after {PATIENCE_SECONDS:.0f} seconds still waiting for {what}")
+            if time.monotonic() > poke:
+                # ministack shows late lines of a worker at its next invocation
+                self._stack.invoke(TELL, {"Records": []})
+                poke = time.monotonic() + POKE_SECONDS
             time.sleep(0.25)
 
 

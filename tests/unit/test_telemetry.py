@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 
 import pytest
 
@@ -174,3 +175,15 @@ def test_a_fault_that_was_never_raised_says_its_type():
 def test_only_this_systems_own_errors_are_described_in_their_own_words():
     assert describe(DatabaseError("PutItem", "Notices", "X")) == "DatabaseError: PutItem on Notices: X"
     assert describe(ValueError("dana")) == "ValueError"
+
+
+@pytest.mark.parametrize("name", ["botocore.endpoint", "urllib3.connectionpool", "pynamodb.connection.base"])
+def test_libraries_that_write_whole_requests_stay_silent_even_where_lambda_asks_for_debug(name):
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.DEBUG)
+    try:
+        PowertoolsTelemetry("requester-notices")
+        assert not logging.getLogger(name).isEnabledFor(logging.INFO)
+    finally:
+        root.setLevel(level)

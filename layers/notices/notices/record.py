@@ -328,6 +328,7 @@ class Notices:
             if _logged(stored, entry):
                 return Recorded.WRITTEN  # it had landed: the SDK lost the reply and tried again
             if _known(stored, claim, result):
+                self._add_reference(stored, result)
                 return Recorded.KNOWN
             if result.status == Status.DELIVERED and stored.status != Status.DELIVERED:
                 return self._record(claim, result, entry)  # the item had expired, and was claimed anew meanwhile
@@ -340,6 +341,11 @@ class Notices:
                 second = result.status == Status.DELIVERED and stored.status == Status.DELIVERED
                 return Recorded.SECOND_DELIVERY if second else Recorded.LOST
         return Recorded.ITEM_GONE
+
+    def _add_reference(self, stored: Notice, result: Result) -> None:
+        """Complete a delivery that feedback has recorded without SES's message id."""
+        if result.reference is not None and stored.provider_reference is None:
+            self._at_revision(stored, [Notice.provider_reference.set(result.reference), Notice.revision.add(1)])
 
     def _outcome(self, result: Result, entry: Attempt) -> list[Action]:
         actions = [

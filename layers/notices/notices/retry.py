@@ -62,6 +62,7 @@ class Run:
     not_queued: int = 0  # moved on, but the queue did not take the event
     in_error: int = 0  # due at the next run again
     stopped_early: bool = False
+    index_unread: bool = False
     oldest: datetime | None = None  # created_at of the oldest unsettled notice seen
     waiting: list[Retry] = field(default_factory=list)
 
@@ -92,6 +93,9 @@ class RetryDueNotices:
                         return run
                     self._try(row, run)
             return run
+        except Exception:
+            run.index_unread = True
+            raise
         finally:
             self._send(run)
             self._report(run)
@@ -154,7 +158,8 @@ class RetryDueNotices:
 
     def _report(self, run: Run) -> None:
         oldest = max(0.0, (self.now() - run.oldest).total_seconds()) if run.oldest else 0.0
-        self.telemetry.count("OldestUnsettledSeconds", value=oldest)
+        if run.oldest or not run.index_unread:  # an age of nought says that all is well, which nobody has seen
+            self.telemetry.count("OldestUnsettledSeconds", value=oldest)
         if run.enqueued:
             self.telemetry.count("RetryEnqueued", value=run.enqueued)
         self.telemetry.info(

@@ -48,8 +48,14 @@ class Settings:
         return self.environment == PRODUCTION
 
 
-def read(environ: Mapping[str, str], *, required: tuple[str, ...]) -> Settings:
-    """Return the settings in `environ`; `required` names the variables that this function cannot do without.
+MAIL_VARIABLES = ("NOTICE_FROM_ADDRESS", "MAIL_FROM_ADDRESS", "HQ_BASE_URL", "CUSTOMER_BASE_URL")
+
+
+def read(environ: Mapping[str, str], *, required: tuple[str, ...], unused: tuple[str, ...] = ()) -> Settings:
+    """Return the settings in `environ`.
+
+    `required` names the variables that this function cannot do without, `unused` those that are not even looked at:
+    a fault in the mail's settings must not stop the retry.
 
     Raises:
         SettingsError: naming every variable that is missing or wrong, and what would be right.
@@ -57,7 +63,7 @@ def read(environ: Mapping[str, str], *, required: tuple[str, ...]) -> Settings:
     faults: list[str] = []
 
     def text(name: str) -> str:
-        value = environ.get(name, "").strip()
+        value = "" if name in unused else environ.get(name, "").strip()
         if not value and name in required:
             faults.append(f"{name} is not set")
         return value
@@ -95,7 +101,7 @@ def read(environ: Mapping[str, str], *, required: tuple[str, ...]) -> Settings:
         unknown_grace=timedelta(seconds=whole("UNKNOWN_GRACE_SECONDS", 600, 1, 86_400)),
         retry_horizon=timedelta(hours=whole("RETRY_HORIZON_HOURS", 72, 1, 24 * 30)),
         retention=timedelta(days=whole("NOTICE_RETENTION_DAYS", 90, 29, 3650)),
-        untold_check=checked("UNTOLD_CHECK", _untold_check, "off") or "off",
+        untold_check=checked("UNTOLD_CHECK", _untold_check, "off"),
         settled_jobs_index=text("SETTLED_JOBS_INDEX"),
         untold_bookmark_table=text("UNTOLD_BOOKMARK_TABLE"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
 from typing import Any, Protocol
@@ -10,6 +11,9 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 NAMESPACE = "RequesterNotices"
+
+# At DEBUG they write whole requests, with everybody's address in them, and Lambda's own log level can ask for that.
+_TALKATIVE = ("botocore", "pynamodb", "urllib3")
 
 _SECONDS = frozenset({"SecondsToTell", "OldestUnsettledSeconds"})
 _VALUES_PER_OBJECT = 99  # EMF takes 100, at which Powertools writes by itself
@@ -37,6 +41,8 @@ class PowertoolsTelemetry:
     def __init__(self, service: str) -> None:
         self._service = service
         self._logger = Logger(service=service, location=None)  # every line would say telemetry.py
+        for name in _TALKATIVE:
+            logging.getLogger(name).setLevel(logging.WARNING)
         self._lock = threading.Lock()
         self._values: dict[str | None, dict[str, list[float]]] = {}
 

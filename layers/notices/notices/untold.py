@@ -20,7 +20,7 @@ from notices.database import CALL_SECONDS, Connection, Item, Table, batch_get
 from notices.jobs import ForeignAttribute, Job, JobItem, job_of
 from notices.kinds import Catalogue
 from notices.record import Clock, Notice, Status
-from notices.telemetry import Telemetry
+from notices.telemetry import Telemetry, describe
 
 GRACE = timedelta(minutes=30)  # a job that settled just now may still be on its way
 INDEX_LOOKBACK = timedelta(hours=24)
@@ -138,7 +138,13 @@ class Found:
     settled: int = 0
     without_notice: list[str] = field(default_factory=list)
     failed_for_good: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)  # a job or notice that says something impossible
     stopped_early: bool = False
+
+    @property
+    def untold(self) -> int:
+        """How many jobs nobody was told about, as far as the run could see."""
+        return len(self.without_notice) + len(self.failed_for_good) + len(self.unreadable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +176,12 @@ class FindUntold:
                 if seconds_left() < STEP_SECONDS:
                     found.stopped_early = True
                     break
-        finally:
-            self._report(found)
+        except Exception as error:
+            self.telemetry.error("untold check stopped", fault=describe(error))
+            if found.untold:  # else nought would read as "all is well" where nothing was seen
+                self._report(found)
+            raise
+        self._report(found)
         return found
 
     def _look(self, page: Sequence[Item], since: datetime, until: datetime, found: Found) -> None:
@@ -185,8 +195,17 @@ class FindUntold:
             item = notices.get(key)
             if item is None:
                 found.without_notice.append(job.job_id)
-            elif _ended_untold(Notice.from_raw_data(item)):
-                found.failed_for_good.append(job.job_id)
+            else:
+                self._look_at(item, job.job_id, found)
+
+    def _look_at(self, item: Item, job_id: str, found: Found) -> None:
+        try:
+            ended = _ended_untold(Notice.from_raw_data(item))
+        except (TypeError, ValueError):  # edited by hand: it must not hide its neighbours
+            found.unreadable.append(job_id)
+        else:
+            if ended:
+                found.failed_for_good.append(job_id)
 
     def _settled(self, page: Sequence[Item], since: datetime, until: datetime) -> Iterator[tuple[tuple[str, str], Job]]:
         """Yield the jobs of a page whose requester should have been told by now, by the key of their notice."""
@@ -202,15 +221,17 @@ class FindUntold:
                 yield (job.job_id, outcome), job
 
     def _report(self, found: Found) -> None:
-        untold = len(found.without_notice) + len(found.failed_for_good)
-        self.telemetry.count("SettledUntold", value=untold)
+        self.telemetry.count("SettledUntold", value=found.untold)
         for state, job_ids in (
             ("without a notice", found.without_notice),
             ("failed for good", found.failed_for_good),
+            ("unreadable", found.unreadable),
         ):
             for first in range(0, len(job_ids), LISTED):
                 self.telemetry.error("settled but untold", state=state, job_ids=job_ids[first : first + LISTED])
-        self.telemetry.info("untold check", settled=found.settled, untold=untold, stopped_early=found.stopped_early)
+        self.telemetry.info(
+            "untold check", settled=found.settled, untold=found.untold, stopped_early=found.stopped_early
+        )
 
 
 def _ended_untold(notice: Notice) -> bool:

@@ -26,7 +26,7 @@ from notices.message import BaseUrls
 from notices.receive import ReceiveFeedback, ReceiveJobSettled
 from notices.record import NOTICE_KEYS, Notices, utc_now
 from notices.retry import Due, RetryDueNotices
-from notices.settings import SERVICE, Settings, read
+from notices.settings import MAIL_VARIABLES, SERVICE, Settings, read
 from notices.telemetry import PowertoolsTelemetry
 from notices.tell import WORST_CASE_SECONDS, Tell
 
@@ -86,7 +86,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
 
 def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `RetryDueNoticesFunction` calls. Raises SettingsError, naming every fault."""
-    settings = read(environ, required=("NOTICES_TABLE", "JOB_SETTLED_QUEUE_URL"))
+    settings = read(environ, required=("NOTICES_TABLE", "JOB_SETTLED_QUEUE_URL"), unused=MAIL_VARIABLES)
     telemetry = _telemetry(environ)
     connection = _connection(settings)
     notices_table = Table(connection, settings.notices_table, NOTICE_KEYS)
@@ -109,7 +109,7 @@ def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
 
 def record_feedback(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `RecordFeedbackFunction` calls. Raises SettingsError, naming every fault."""
-    settings = read(environ, required=("NOTICES_TABLE",))
+    settings = read(environ, required=("NOTICES_TABLE",), unused=MAIL_VARIABLES)
     telemetry = _telemetry(environ)
     record = feedback.RecordFeedback(
         _notices(Table(_connection(settings), settings.notices_table, NOTICE_KEYS), settings), telemetry, utc_now
@@ -123,7 +123,7 @@ def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `FindUntoldFunction` calls. Raises SettingsError, naming every fault."""
     check = environ.get("UNTOLD_CHECK", "").strip()
     needed = {"index": ("SETTLED_JOBS_INDEX",), "scan": ("UNTOLD_BOOKMARK_TABLE",)}.get(check, ())
-    settings = read(environ, required=("NOTICES_TABLE", "JOBS_TABLE", *needed))
+    settings = read(environ, required=("NOTICES_TABLE", "JOBS_TABLE", *needed), unused=MAIL_VARIABLES)
     telemetry = _telemetry(environ)
     connection = _connection(settings)
     kinds = load_catalogue()
