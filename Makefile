@@ -2,6 +2,7 @@
 # make up      the same, left running for you to send events to
 # make test    lint, types and tests
 # make lint    lint and types alone
+# make sam-local  the functions in Lambda's own image, where there is a container engine and sam
 # make build   the functions and layers as they are deployed, in build/
 # make setup   the environment for all of these, in .venv; they begin with it
 # make clean   remove what was built; make distclean: the environment too
@@ -17,7 +18,7 @@ $(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION)
 endif
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up test lint build clean distclean
+.PHONY: setup demo up sam-local test lint build clean distclean
 
 setup: $(READY)
 
@@ -38,6 +39,9 @@ demo: setup
 
 up: setup
 	$(BIN)/python -m demo.up --environment "$(ENVIRONMENT)" $(if $(PORT),--port $(PORT)) $(if $(BIND),--bind $(BIND))
+
+sam-local: setup
+	$(BIN)/python -m demo.sam_local
 
 lint: setup
 	$(BIN)/ruff check .
