@@ -34,6 +34,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def is_free(port: int) -> bool:
+    """Whether nobody of this machine listens on a port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 @contextmanager
 def ends_on_sigterm() -> Iterator[None]:
     """Turn SIGTERM into an exit that unwinds, where this may be done and nobody else has."""
@@ -68,6 +79,8 @@ def running(bind: str, port: int, mail_endpoint: str, log_path: Path) -> Iterato
 
     Gives the folder that is its own, with its workers' code.
     """
+    if not is_free(port):
+        raise LocalAwsError(f"port {port} is in use, perhaps by another local AWS")
     if not MINISTACK.exists():
         raise LocalAwsError(f"{MINISTACK} is not there: run make setup")
     scratch = Path(tempfile.mkdtemp(prefix="requester-notices-"))

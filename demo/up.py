@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import socket
 import sys
 import time
 
 from demo.local_aws import LocalAwsError, LocalStack
 from demo.mail_front import REGION, SentMail
+from demo.ministack import is_free
 from scripts.build import BUILD
 
 MAILS = BUILD / "mails"
@@ -52,7 +52,7 @@ def main() -> int:
         "--bind", default="127.0.0.1", help="the address to listen on; a container needs 0.0.0.0 on Linux"
     )
     options = parser.parse_args()
-    port = options.port or (USUAL_PORT if _is_free(USUAL_PORT) else None)
+    port = options.port or (USUAL_PORT if is_free(USUAL_PORT) else None)
     try:
         with LocalStack(
             options.environment, port=port, bind=options.bind, progress=lambda step: print(f"· {step}")
@@ -112,16 +112,6 @@ def _show(number: int, mail: SentMail) -> None:
     page = MAILS / f"{number:04}.html"
     page.write_text(mail.html, encoding="utf-8")
     print(f"mail to {mail.recipient}: {mail.subject}\n  {page}", flush=True)
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 if __name__ == "__main__":
