@@ -145,7 +145,7 @@ def _the_unannounced_one_is_found(_stack: LocalStack, invoked: Invoked) -> list[
 
 
 def _all_taken(invoked: Invoked) -> list[str]:
-    right = {"batchItemFailures": []}
+    right: dict[str, list[str]] = {"batchItemFailures": []}
     return [] if invoked.answer == right else [f"the answer should be {right}, not {invoked.answer}"]
 
 
