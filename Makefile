@@ -3,6 +3,7 @@
 # make test    lint, types and tests
 # make lint    lint and types alone
 # make sam-local  the functions in Lambda's own image, where there is a container engine and sam
+# make deploy STAGE=staging  onto AWS, as samconfig.toml says; ARGS='--set Name=value' changes a parameter
 # make build   the functions and layers as they are deployed, in build/
 # make setup   the environment for all of these, in .venv; they begin with it
 # make clean   remove what was built; make distclean: the environment too
@@ -18,7 +19,7 @@ $(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION)
 endif
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up sam-local test lint build clean distclean
+.PHONY: setup demo up sam-local deploy test lint build clean distclean
 
 setup: $(READY)
 
@@ -42,6 +43,9 @@ up: setup
 
 sam-local: setup
 	$(BIN)/python -m demo.sam_local
+
+deploy: setup
+	$(BIN)/python -m scripts.deploy "$(STAGE)" $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .
