@@ -71,6 +71,13 @@ class Stack:
             for resource in statement["Resource"]
         }
 
+    def accepted_by(self, rule: str) -> bool:
+        """Whether CloudFormation takes these parameters, as far as one of the template's rules is concerned."""
+        declared = self.template["Rules"][rule]
+        if not self._resolve(declared["RuleCondition"]):
+            return True
+        return all(self._resolve(assertion["Assert"]) for assertion in declared["Assertions"])
+
     def outputs(self) -> dict[str, str]:
         return {
             name: self._resolve(output["Value"])

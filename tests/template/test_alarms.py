@@ -179,3 +179,11 @@ def test_every_count_of_ours_raises_its_alarm_at_the_first() -> None:
     for alarm in ALARMS.values():
         if alarm["Namespace"] == "RequesterNotices" and alarm["MetricName"] != "OldestUnsettledSeconds":
             assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (1, 1, "notBreaching")
+
+
+@pytest.mark.parametrize(
+    ("topic", "email", "accepted"),
+    [(TOPIC, "", True), ("", "oncall@example.com", True), ("", "", True), (TOPIC, "oncall@example.com", False)],
+)
+def test_a_topic_and_an_address_together_are_refused(topic: str, email: str, accepted: bool) -> None:
+    assert Stack(**SENDER, AlarmTopicArn=topic, AlarmEmail=email).accepted_by("AlarmsGoOneWay") is accepted
