@@ -1,12 +1,12 @@
-# make demo    the whole system on this machine, and what it does with a small cast of jobs
-# make up      the same, left running for you to send events to
-# make test    lint, types and tests
-# make lint    lint and types alone
-# make sam-local  the functions in Lambda's own image, where there is a container engine and sam
-# make deploy STAGE=staging  onto AWS, as samconfig.toml says; ARGS='--set Name=value' changes a parameter
-# make build   the functions and layers as they are deployed, in build/
-# make setup   the environment for all of these, in .venv; they begin with it
-# make clean   remove what was built; make distclean: the environment too
+# make demo       the whole system on this machine, and what it does with a small cast of jobs
+# make up         the same, left running for you to send events to
+# make test       lint, types and tests
+# make lint       lint and types alone
+# make sam-local  every function in Lambda's own image, where there is a container engine and sam
+# make deploy     onto AWS: STAGE=staging or production; ARGS='--set Name=value' changes a parameter
+# make build      the functions and layers as they are deployed, in build/
+# make setup      the environment for all of these, in .venv; they begin with it
+# make clean      remove what was built; make distclean: the environment too
 
 PYTHON ?= python3
 ENVIRONMENT ?= production

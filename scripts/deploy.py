@@ -59,11 +59,12 @@ def main(
         if sam is None:
             raise DeployError("the SAM CLI is not on the PATH: `pip install aws-sam-cli` in an environment of its own")
         config = _config(options.stage)
+        declared = load()["Parameters"]
         overrides = _pairs(config.get("parameter_overrides", []))
         overrides |= _pairs(options.set)
         if (parameters_of or _deployed)(config["stack_name"]) is None:
-            overrides |= _answers(overrides, ask)
-        _check(overrides)
+            overrides |= _answers(overrides, declared, ask)
+        _check(overrides, declared)
     except DeployError as error:
         print(error, file=sys.stderr)
         return 2
@@ -107,9 +108,8 @@ def _deployed(stack_name: str) -> Mapping[str, str] | None:
     return {parameter["ParameterKey"]: parameter["ParameterValue"] for parameter in stack.get("Parameters", [])}
 
 
-def _answers(given: Mapping[str, str], ask: Callable[[str], str] | None) -> dict[str, str]:
+def _answers(given: Mapping[str, str], declared: Mapping[str, Any], ask: Callable[[str], str] | None) -> dict[str, str]:
     """What a person says to each parameter that is asked for and not given."""
-    declared = load()["Parameters"]
     open_questions = [name for name in ASKED if name not in given and INSTEAD_OF.get(name) not in given]
     if open_questions and ask is None:
         raise DeployError(
@@ -128,8 +128,7 @@ def _answers(given: Mapping[str, str], ask: Callable[[str], str] | None) -> dict
     return answers
 
 
-def _check(overrides: Mapping[str, str]) -> None:
-    declared = load()["Parameters"]
+def _check(overrides: Mapping[str, str], declared: Mapping[str, Any]) -> None:
     unknown = sorted(set(overrides) - set(declared))
     faults = [f"{name} is not a parameter of the template" for name in unknown]
     faults += [

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from scripts.template import ROOT
 
 CAPABILITY = ROOT / "layers" / "notices" / "notices"
 
 
+@cache
 def emitted() -> set[str]:
     """The first argument of every ``telemetry.count``: a word, or one of the values of a dictionary of the module."""
     found: set[str] = set()

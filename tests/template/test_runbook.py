@@ -11,6 +11,7 @@ import botocore.session  # type: ignore[import-untyped]
 import pytest
 from botocore import xform_name
 
+from notices.codes import Code
 from scripts.template import ROOT
 from template.resolve import Stack
 
@@ -88,6 +89,12 @@ def test_every_command_of_the_tool_is_one_that_it_has() -> None:
     descriptions = Stack(SesIdentity="example.com", UntoldCheck="scan").of_type("AWS::CloudWatch::Alarm").values()
     for alarm in descriptions:
         assert {*re.findall(r"`notices (\w+)", alarm["AlarmDescription"])} <= NOTICES
+
+
+def test_every_error_code_that_it_selects_by_is_one_that_notices_have() -> None:
+    codes = set(re.findall(r"--error\s+(\w+)", TEXT)) - {"CODE"}
+    assert len(codes) >= 4
+    assert codes <= set(Code)
 
 
 def test_every_link_leads_to_a_heading_or_a_file() -> None:
