@@ -1,10 +1,12 @@
-# make demo    the whole system on this machine, and what it does with a small cast of jobs
-# make up      the same, left running for you to send events to
-# make test    lint, types and tests
-# make lint    lint and types alone
-# make build   the functions and layers as they are deployed, in build/
-# make setup   the environment for all of these, in .venv; they begin with it
-# make clean   remove what was built; make distclean: the environment too
+# make demo       the whole system on this machine, and what it does with a small cast of jobs
+# make up         the same, left running for you to send events to
+# make test       lint, types and tests
+# make lint       lint and types alone
+# make sam-local  every function in Lambda's own image, where there is a container engine and sam
+# make deploy     onto AWS: STAGE=staging or production; ARGS='--set Name=value' changes a parameter
+# make build      the functions and layers as they are deployed, in build/
+# make setup      the environment for all of these, in .venv; they begin with it
+# make clean      remove what was built; make distclean: the environment too
 
 PYTHON ?= python3
 # not from the shell's own variables of these names
@@ -20,7 +22,7 @@ $(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION)
 endif
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up test lint build clean distclean
+.PHONY: setup demo up sam-local deploy test lint build clean distclean
 
 setup: $(READY)
 
@@ -41,6 +43,12 @@ demo: setup
 
 up: setup
 	$(BIN)/python -m demo.up --environment "$(ENVIRONMENT)" $(if $(PORT),--port $(PORT)) $(if $(BIND),--bind $(BIND))
+
+sam-local: setup
+	$(BIN)/python -m demo.sam_local
+
+deploy: setup
+	$(BIN)/python -m scripts.deploy "$(STAGE)" $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

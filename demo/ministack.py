@@ -82,7 +82,7 @@ def running(bind: str, port: int, mail_endpoint: str, log_path: Path) -> Iterato
     if not MINISTACK.exists():
         raise LocalAwsError(f"{MINISTACK} is not there: run make setup")
     if not is_free(port):
-        raise LocalAwsError(f"port {port} is in use: name another, or end what listens there")
+        raise LocalAwsError(f"port {port} is in use, perhaps by another local AWS: end that, or name another")
     scratch = Path(tempfile.mkdtemp(prefix="requester-notices-"))
     log_path.parent.mkdir(exist_ok=True)
     environment = {

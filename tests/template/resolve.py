@@ -71,6 +71,20 @@ class Stack:
             for resource in statement["Resource"]
         }
 
+    def accepted_by(self, rule: str) -> bool:
+        """Whether CloudFormation takes these parameters, as far as one of the template's rules is concerned."""
+        declared = self.template["Rules"][rule]
+        if not self._resolve(declared["RuleCondition"]):
+            return True
+        return all(self._resolve(assertion["Assert"]) for assertion in declared["Assertions"])
+
+    def outputs(self) -> dict[str, str]:
+        return {
+            name: self._resolve(output["Value"])
+            for name, output in self.template["Outputs"].items()
+            if "Condition" not in output or self._condition(output["Condition"])
+        }
+
     def _condition(self, name: str) -> bool:
         decided = self._resolve(self.template["Conditions"][name])
         assert isinstance(decided, bool)
@@ -100,17 +114,33 @@ class Stack:
         return f"{{{self._declared(name)}}}"
 
     def _declared(self, name: str) -> str:
+        if name in self._made_by_sam():
+            return name
         resource = self.template["Resources"][name]
         assert "Condition" not in resource or self._condition(resource["Condition"]), f"{name} is not made"
         return name
+
+    def _made_by_sam(self) -> set[str]:
+        """What SAM makes of a function's event: an event source mapping or a rule, named after both."""
+        return {
+            function + event
+            for function, resource in self.template["Resources"].items()
+            if resource["Type"] == "AWS::Serverless::Function"
+            for event in resource["Properties"].get("Events", {})
+        }
 
     def _fn_getatt(self, argument: Any) -> str:
         name, attribute = argument if isinstance(argument, list) else argument.split(".", 1)
         return f"{{{self._declared(name)}.{attribute}}}"
 
-    def _fn_sub(self, text: str) -> str:
+    def _fn_sub(self, argument: Any) -> str:
+        text, variables = argument if isinstance(argument, list) else (argument, {})
+        own = {name: self._resolve(value) for name, value in variables.items()}
+
         def value(match: re.Match[str]) -> str:
             name = match[1]
+            if name in own:
+                return str(own[name])
             return self._fn_getatt(name) if "." in name else str(self._ref(name))
 
         return re.sub(r"\$\{([^}!]+)\}", value, text)

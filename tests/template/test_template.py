@@ -328,7 +328,7 @@ def test_job_events_come_from_a_bus_where_one_is_named(stack: Stack) -> None:
         assert matches(rule["EventPattern"], json.loads(record["body"]))
 
 
-# ---- schedules, logs, alarms, parameters ---------------------------------------------------------------------
+# ---- schedules, logs, parameters ------ ---------------------------------------------------------------------
 
 
 def test_the_retry_runs_every_minute_and_ends_within_it(stack: Stack) -> None:
@@ -356,27 +356,6 @@ def test_every_function_logs_to_a_group_that_forgets(stack: Stack, function: str
     group = stack.properties(function)["LoggingConfig"]["LogGroup"].strip("{}")
     assert stack.properties(group)["RetentionInDays"] == "30"
     assert ("logs:PutLogEvents", f"{{{group}.Arn}}") in stack.allowed(function)
-
-
-def test_alarms_watch_the_metrics_by_service_and_say_what_to_do() -> None:
-    topic = "arn:aws:sns:eu-west-1:123456789012:alarms"
-    alarms = Stack(**SENDER, UntoldCheck="scan", AlarmTopicArn=topic).of_type("AWS::CloudWatch::Alarm")
-    assert {alarm["MetricName"] for alarm in alarms.values() if alarm["Namespace"] == "RequesterNotices"} == {
-        "MailMisconfigured",
-        "NoticeFailedForGood",
-        "NoticeGivenUp",
-        "SettledUntold",
-        "TenantMismatch",
-    }
-    for alarm in alarms.values():
-        assert len(alarm["AlarmDescription"]) > 80
-        assert alarm["AlarmActions"] == alarm["OKActions"] == [topic]
-        if alarm["Namespace"] == "RequesterNotices":
-            assert alarm["Dimensions"] == [{"Name": "service", "Value": "requester-notices"}]
-    assert alarms["DeadLetterAlarm"]["Dimensions"] == [
-        {"Name": "QueueName", "Value": "{JobSettledDeadLetterQueue.QueueName}"}
-    ]
-    assert Stack(**SENDER).properties("DeadLetterAlarm")["AlarmActions"] == []
 
 
 def test_parameters_are_described_checked_and_all_but_one_have_a_default(stack: Stack) -> None:
