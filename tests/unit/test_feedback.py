@@ -48,6 +48,10 @@ EVENTS = {
 PROVES = {"send", "delivery_delay", "delivery", "transient_bounce", "permanent_bounce", "complaint"}
 
 
+def job_tag(job_id: str) -> str:
+    return notice_tags(job_id, "succeeded", "claim-1")["notice_job"]
+
+
 def body_of(feedback_type: str, accepted: Accepted | None = None) -> str:
     event_type, facts = EVENTS[feedback_type]
     return ses_event(accepted or letter(), event_type, **facts)
@@ -183,6 +187,11 @@ def test_a_type_that_is_not_used_is_not_ours(event_type):
         {"notice_job": ["_w"], "notice_outcome": ["succeeded"]},
         {"notice_job": [5], "notice_outcome": ["succeeded"]},
         {"notice_job": ["am9iLTE"], "notice_outcome": [""]},
+        {"notice_job": ["am9iLTE"], "notice_outcome": ["dana@example.com"]},
+        {"notice_job": ["am9iLTE"], "notice_outcome": ["Succeeded"]},
+        {"notice_job": [job_tag("Dana Doe")], "notice_outcome": ["succeeded"]},
+        {"notice_job": [job_tag("j\u00f6b-1")], "notice_outcome": ["succeeded"]},
+        {"notice_job": [job_tag("j" * 129)], "notice_outcome": ["succeeded"]},
     ],
 )
 def test_an_event_without_our_tags_is_not_ours(tags):
@@ -190,6 +199,12 @@ def test_an_event_without_our_tags_is_not_ours(tags):
     event["mail"]["tags"] = tags
     with pytest.raises(NotOurs):
         parse(json.dumps(event))
+
+
+def test_a_claim_tag_that_the_sender_cannot_have_written_is_left_out():
+    event = detail()
+    event["mail"]["tags"]["notice_claim"] = ["dana@example.com"]
+    assert parse(json.dumps(event)).claim_id is None
 
 
 @pytest.mark.parametrize("mail", [None, [], "mail"])

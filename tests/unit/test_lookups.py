@@ -74,11 +74,12 @@ def test_keys_that_are_left_unprocessed_are_read_again(world):
     assert len(world.provider.accepted) == 4
 
 
-def test_one_item_that_cannot_be_read_fails_for_its_own_record_alone(world):
+@pytest.mark.parametrize(("field", "value"), [("claimed_at", "yesterday"), ("status", "lost")])
+def test_one_item_that_cannot_be_read_fails_for_its_own_record_alone(world, field, value):
     world.job(job_id="job-2")
     world.worker().handle(settled())
     item = dict(world.store.item("Notices", "job-1", "succeeded"))
-    item["claimed_at"] = {"S": "yesterday"}
+    item[field] = {"S": value}
     world.store.place("Notices", item)
 
     assert world.worker().handle(settled(), settled("job-2")) == ["message-1"]

@@ -19,8 +19,8 @@ MAX_REVISION = 2**53  # beyond it JSON numbers lose their last digit; a notice n
 
 Reason = Literal["not_json", "not_an_object", "unknown_type", "unsupported_version", "invalid_field", "kind_mismatch"]
 
-_JOB_ID = re.compile(r"[\x21-\x7e]{1,128}")
-_OUTCOME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+JOB_ID = re.compile(r"[\x21-\x7e]{1,128}")
+OUTCOME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _VERSION = re.compile(r"1(\.[0-9]{1,9})?")
 
 
@@ -61,8 +61,8 @@ def parse(body: str | None) -> JobSettled:
         raise Unprocessable("unknown_type")
     _check_version(_present(event, "version"))
     return JobSettled(
-        job_id=_matching(event, "job_id", _JOB_ID),
-        outcome=_matching(event, "outcome", _OUTCOME),
+        job_id=_matching(event, "job_id", JOB_ID),
+        outcome=_matching(event, "outcome", OUTCOME),
         kind=_kind(event),
         settled_at=_settled_at(event),
         retry=_retry(event),

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
 
-from notices.event import MAX_WRAPPINGS, strict_object
+from notices.event import JOB_ID, MAX_WRAPPINGS, OUTCOME, strict_object
 from notices.mail import job_id_from_tag
 from notices.record import Attempt, Clock, Feedback, Notice, Notices, Status
 from notices.telemetry import Telemetry
@@ -60,6 +60,7 @@ _TYPES = {
 
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STATUS_CODE = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
+_TAG = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _MESSAGE_ID = re.compile(r"[\x21-\x7e]{1,256}")
 
 
@@ -141,18 +142,27 @@ def _unwrapped(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tags(tags: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    """Return the job, outcome and claim that the sender's tags name.
+
+    They end in log lines and in the record, so what could not have been an id when the letter was sent is none now.
+    """
     job, outcome, claim = (_first(tags.get(name)) for name in ("notice_job", "notice_outcome", "notice_claim"))
     if job is None or outcome is None:
         raise NotOurs("without our tags")
     try:
-        return job_id_from_tag(job), outcome, claim
+        job_id = job_id_from_tag(job)
     except ValueError:
         raise NotOurs("with a job tag that is not ours") from None
+    if not JOB_ID.fullmatch(job_id):
+        raise NotOurs("with a job tag that is not ours")
+    if not OUTCOME.fullmatch(outcome):
+        raise NotOurs("with an outcome tag that is not ours")
+    return job_id, outcome, claim
 
 
 def _first(values: Any) -> str | None:
     value = values[0] if isinstance(values, list) and values else values
-    return _matching(value, _MESSAGE_ID)
+    return _matching(value, _TAG)
 
 
 def _detail(name: str, facts: Mapping[str, Any]) -> str | None:

@@ -86,15 +86,10 @@ class ReadTogether:
             return alone
         try:
             jobs, notices = self._jobs_and_notices(keys)
+            wanted = _requesters_wanted(keys, jobs, notices)
         except Exception as error:  # noqa: BLE001 - also an item that cannot be read: it fails for its own record alone
             self.telemetry.warning("not read together", fault=describe(error))
             return alone
-        wanted = {
-            job.requester_id
-            for job_id, outcome in keys
-            if (job := jobs.get(job_id)) and not job.removed and job.requester_id
-            if not _handled(notices.get((job_id, outcome)))
-        }
         return Lookups(
             Known(jobs),
             OnTheirWay(pool.submit(self._requesters, sorted(wanted)), alone.requesters) if wanted else alone.requesters,
@@ -119,6 +114,17 @@ class ReadTogether:
         found = batch_get(self.connection, {self.requesters: [(requester_id,) for requester_id in ids]})
         requesters = (requester_of(RequesterItem.from_raw_data(item)) for _, item in found)
         return {requester.requester_id: requester for requester in requesters}
+
+
+def _requesters_wanted(
+    keys: Sequence[NoticeKey], jobs: Mapping[str, Job], notices: Mapping[NoticeKey, Notice]
+) -> set[str]:
+    return {
+        job.requester_id
+        for job_id, outcome in keys
+        if (job := jobs.get(job_id)) and not job.removed and job.requester_id
+        if not _handled(notices.get((job_id, outcome)))
+    }
 
 
 def _handled(notice: Notice | None) -> bool:
