@@ -253,6 +253,24 @@ def test_a_given_up_notice_may_be_claimed_by_a_fresh_event(world):
     assert world.worker().told().result == "delivered"
 
 
+def test_a_re_opened_notice_is_brought_back_once_however_old_it_is():
+    world = World(production=False)
+    world.worker().told()
+    world.clock.advance(timedelta(hours=73))
+    worker = world.worker()
+    assert worker.notices.reopen(world.the_notice())
+
+    run = world.worker().run_retry()
+
+    assert (run.enqueued, run.given_up) == (1, 0)
+    world.production = True
+    world.provider.script.append(THROTTLED)
+    assert world.worker().handle(world.queues.sent.pop().body) == []
+    assert world.the_notice().error.startswith("throttled")
+    world.clock.advance(QUARTER)
+    assert world.worker().run_retry().given_up == 1
+
+
 # -- what goes wrong ----------------------------------------------------------------------------------------------
 
 

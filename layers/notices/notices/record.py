@@ -73,6 +73,7 @@ class Attempt(MapAttribute[str, object]):
 
 
 ABANDONED = "abandoned"
+REOPENED = "reopened"  # the error of a suppressed notice that an operator re-opened
 
 
 class Feedback(MapAttribute[str, object]):
@@ -345,6 +346,22 @@ class Notices:
         """Fail a notice for good with this reason, at the revision read; return whether it was still at it."""
         result = Result.failed(error, None)
         entry = _entry(notice.attempts, notice.claim_id, self._now(), result.status, error=result.error)
+        return self._at_revision(notice, self._outcome(result, entry), lambda stored: _logged(stored, entry))
+
+    def reopen(self, notice: Notice, reason: str | None = None) -> bool:
+        """Make a suppressed notice one that failed and is due now, at the revision read; return whether it was.
+
+        An operator's decision (DESIGN 3.4), for what was suppressed by mistake. `reason` is theirs and is stored in
+        the error, so it must name nobody.
+
+        Raises:
+            ValueError: the notice is not suppressed. A delivered one is never re-opened, and others need not be.
+        """
+        if notice.status != Status.SUPPRESSED:
+            raise ValueError(f"a {notice.status} notice is not re-opened")
+        now = self._now()
+        result = Result.failed(f"{REOPENED}: {reason}" if reason else REOPENED, now)
+        entry = _entry(notice.attempts, notice.claim_id, now, result.status, error=result.error)
         return self._at_revision(notice, self._outcome(result, entry), lambda stored: _logged(stored, entry))
 
     def move_on(self, notice: Notice) -> int | None:

@@ -15,7 +15,7 @@ from notices.database import CALL_SECONDS, Table
 from notices.database import Item as RawItem
 from notices.queues import BATCH, JobSettledQueue, QueueError, Retry
 from notices.queues import CALL_SECONDS as QUEUE_CALL_SECONDS
-from notices.record import Clock, Notice, Notices, Status
+from notices.record import REOPENED, Clock, Notice, Notices, Status
 from notices.telemetry import Telemetry, describe
 
 INDEX = "due"
@@ -105,8 +105,7 @@ class RetryDueNotices:
 
     def _take(self, notice: Notice, run: Run) -> None:
         run.oldest = min(run.oldest or notice.created_at, notice.created_at)
-        if self.now() - notice.created_at >= self.horizon:
-            self._give_up(notice, run)
+        if self.now() - notice.created_at >= self.horizon and self._given_up(notice, run):
             return
         revision = self.notices.move_on(notice)
         if revision is None:
@@ -116,16 +115,19 @@ class RetryDueNotices:
         if len(run.waiting) == BATCH:
             self._send(run)
 
-    def _give_up(self, row: Notice, run: Run) -> None:
+    def _given_up(self, row: Notice, run: Run) -> bool:
+        """Give a notice up; return False for one that an operator re-opened, which is tried once however old it is."""
         # read whole: the index projects too little for a log entry, and this happens once in a notice's life
         notice = self.notices.get(row.job_id, row.outcome)
         if notice is None or notice.revision != row.revision:
             run.overtaken += 1
-            return
+            return True
         last = notice.error or "abandoned"
+        if notice.status == Status.FAILED and last.startswith(REOPENED):
+            return False
         if not self.notices.close(notice, f"{GAVE_UP}: {last}"):
             run.overtaken += 1
-            return
+            return True
         run.given_up += 1
         self.telemetry.count("NoticeGivenUp", notice.kind)
         self.telemetry.error(
@@ -136,6 +138,7 @@ class RetryDueNotices:
             error=last,
             attempts=notice.attempts,
         )
+        return True
 
     def _send(self, run: Run) -> None:
         retries, run.waiting = run.waiting, []
