@@ -22,7 +22,7 @@ $(READY): pyproject.toml demo/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, not %s: make PYTHON=..." % sys.version)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[cli]'
 	$(BIN)/python -m venv .venv/ministack
 	.venv/ministack/bin/python -m pip install --quiet --disable-pip-version-check --requirement demo/requirements.txt
 	@touch $@
