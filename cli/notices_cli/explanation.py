@@ -349,24 +349,34 @@ def _late(delivered_before: bool) -> str:
 
 
 def of_parked(
-    job_id: str, outcome: str | None, messages: Sequence[tuple[Parked, Verdict]], around: Circumstances
+    job_id: str,
+    outcome: str | None,
+    messages: Sequence[tuple[Parked, Verdict]],
+    rehearsal: Rehearsal | None,
+    around: Circumstances,
+    *,
+    job: SettledJob | None = None,
 ) -> Explanation:
-    """Explain a job without a notice whose event is on the dead-letter queue."""
+    """Explain a job without a notice whose event is on the dead-letter queue.
+
+    `rehearsal` is what a right event would come to, where the outcome is known.
+    """
     message, verdict = messages[0]
     unsure = " (its text names the job, but cannot be read as an event)" if message.event is None else ""
     headline = f"Not told: its event is on the dead-letter queue, because {why_parked(message)}{unsure}."
     lines = [Line(each.sent_at, f"parked: {why_parked(each)} (message {each.message_id})") for each, _ in messages]
     if verdict.fate is Fate.READY:
-        upcoming = f"Nothing by itself. Put back now, {verdict.why}."
+        upcoming = f"Nothing by itself. If it is put back now, {verdict.why}."
         step = command("parked", "--redrive", "--message", message.message_id, suffix=around.suffix)
-    elif outcome is not None and verdict.fate is Fate.BROKEN:
-        upcoming = (
-            f"Nothing by itself, and put back as it is, {verdict.why}. Send a right event instead, then drop this one."
-        )
-        step = command("retry", job_id, outcome, suffix=around.suffix)
     else:
-        upcoming = f"Nothing by itself, and put back as it is, {verdict.why}."
+        upcoming = f"Nothing by itself. If it is put back as it is, {verdict.why}."
         step = command("parked", suffix=around.suffix)
+        if verdict.fate is Fate.BROKEN and rehearsal is not None:
+            if rehearsal.skip is None:
+                upcoming += " Send a right event instead, then drop this one."
+                step = command("retry", job_id, outcome or "", suffix=around.suffix)
+            else:
+                upcoming += f" A right event would tell nobody either: {_skip(rehearsal, job)}. It can be dropped."
     return Explanation(
         job_id,
         outcome,

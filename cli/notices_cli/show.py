@@ -37,7 +37,17 @@ class Output:
     def say(self, text: str = "", style: str | None = None, *, indent: int = 0) -> None:
         """Print a paragraph for people."""
         if not self.as_json:
-            self.console().print(Padding(Text(text, style=style or ""), (0, 0, 0, indent)) if text else "")
+            self._print(Padding(Text(text, style=style or ""), (0, 0, 0, indent), expand=False) if text else "")
+
+    def _print(self, what: Any) -> None:
+        """Print; into a pipe without the blanks that fill a line."""
+        console = self.console()
+        if console.is_terminal:
+            console.print(what)
+            return
+        with console.capture() as capture:
+            console.print(what)
+        click.echo("\n".join(line.rstrip() for line in capture.get().split("\n")), nl=False)
 
     def field(self, label: str, text: str, style: str | None = None) -> None:
         """Print a labelled paragraph for people."""
@@ -47,7 +57,19 @@ class Output:
         grid.add_column(width=10, no_wrap=True, style="dim")
         grid.add_column(overflow="fold")
         grid.add_row(label, Text(text, style=style or ""))
-        self.console().print(grid)
+        self._print(grid)
+
+    def lines(self, label: str, rows: Sequence[tuple[str, str]]) -> None:
+        """Print labelled lines, each with what it begins with."""
+        if self.as_json or not rows:
+            return
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(width=10, no_wrap=True, style="dim")
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        for number, (begin, text) in enumerate(rows):
+            grid.add_row(label if number == 0 else "", Text(begin), Text(text))
+        self._print(grid)
 
     def command(self, label: str, text: str) -> None:
         """Print a command to type, never wrapped: it is copied."""
@@ -63,7 +85,7 @@ class Output:
             table.add_column(column, no_wrap=column in whole, overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        self.console().print(table)
+        self._print(table)
 
     def json(self, document: Mapping[str, Any]) -> None:
         """Print the answer for scripts."""

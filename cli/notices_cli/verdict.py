@@ -43,7 +43,7 @@ REASONS = {
 def why_parked(message: Parked) -> str:
     """Return why a message is on the dead-letter queue, in words."""
     if message.reason is None:
-        return "received ten times without success (an outage)"
+        return "it was received ten times without success (an outage, say)"
     return REASONS.get(message.reason, message.reason)
 
 
@@ -61,11 +61,11 @@ class Judge:
             field = (message.fault or "").partition(": ")[2]
             code = (message.fault or "").partition(":")[0]
             what = REASONS.get(code, code) + (f" ({field})" if field else "")
-            return Verdict(Fate.BROKEN, f"{what}: it would be parked again")
+            return Verdict(Fate.BROKEN, f"it would be parked again: {what}")
         try:
             rehearsal = self.rehearse(event)
         except Unprocessable as refused:
-            return Verdict(Fate.BROKEN, f"{REASONS[refused.reason]}: it would be parked again")
+            return Verdict(Fate.BROKEN, f"it would be parked again: {REASONS[refused.reason]}")
         if rehearsal.skip is not None:
             return Verdict(Fate.SKIPPED, f"nobody would be told ({rehearsal.skip.value})")
         notice = self.notice(event.job_id, event.outcome)

@@ -13,6 +13,7 @@ from notices.record import Notice
 from notices_cli import explanation
 from notices_cli.explanation import Circumstances, Explanation, Told
 from notices_cli.options import checked_key, with_tool
+from notices_cli.questions import SettledJob
 from notices_cli.rehearsal import Rehearsal
 from notices_cli.show import Output
 from notices_cli.tool import Tool
@@ -86,7 +87,7 @@ class _Asked:
     def of_absent(self, job_id: str, outcome: str | None) -> Explanation:
         job = self._tool.questions.job(job_id)
         outcome = outcome or (job.outcome if job else None)
-        parked = self._parked(job_id, outcome)
+        parked = self._parked(job_id, outcome, job)
         if parked is not None:
             return parked
         kind = self._tool.kinds.get(job.job.kind) if job else None
@@ -98,7 +99,7 @@ class _Asked:
             job_id, outcome, rehearsal, self._around, waiting=self._waiting(), job=job, outcomes=outcomes
         )
 
-    def _parked(self, job_id: str, outcome: str | None) -> Explanation | None:
+    def _parked(self, job_id: str, outcome: str | None, job: SettledJob | None) -> Explanation | None:
         judge = Judge(self._tool.rehearse(), self._tool.questions.notice)
         look = self._tool.dead_letters.look(MOST_PARKED)
         ours = [
@@ -111,7 +112,9 @@ class _Asked:
             return None
         if outcome is None:
             outcome = next((message.event.outcome for message in ours if message.event), None)
-        return explanation.of_parked(job_id, outcome, [(each, judge(each)) for each in ours], self._around)
+        judged = [(each, judge(each)) for each in ours]
+        rehearsal = self._rehearsal(job_id, outcome) if outcome is not None else None
+        return explanation.of_parked(job_id, outcome, judged, rehearsal, self._around, job=job)
 
     def _rehearsal(self, job_id: str, outcome: str) -> Rehearsal | None:
         try:
@@ -159,8 +162,7 @@ def _print(each: Explanation, requester: Requester | None, out: Output) -> None:
     if requester is not None:
         address = masked(requester.email) or "no address"
         out.field("requester", f"{requester.requester_id} ({requester.audience}), {address}")
-    for number, line in enumerate(each.history):
-        out.field("history" if number == 0 else "", f"{at(line.at) if line.at else '…':<23}  {line.text}")
+    out.lines("history", [(at(line.at) if line.at else "earlier", line.text) for line in each.history])
     if each.afterwards is not None:
         out.field("SES said", each.afterwards)
     out.field("next", each.next)
