@@ -42,7 +42,7 @@ def plan(notice: Notice, now: datetime, *, suppressed: bool, force: bool, named:
         case Status.DELIVERED:
             return Plan(notice, Act.LEAVE, "delivered is final: it is never sent again")
         case Status.SUPPRESSED if suppressed:
-            return Plan(notice, Act.REOPEN, "suppressed; the retry brings it back within a minute")
+            return Plan(notice, Act.REOPEN, "suppressed outside production")
         case Status.SUPPRESSED:
             return Plan(notice, Act.LEAVE, "suppressed: to re-open it takes --suppressed and a --reason")
         case _ if suppressed:

@@ -15,7 +15,7 @@ class Code:
     group: str  # retried; for_good; closed; gave_up
 
 
-_WAIT = "Nothing is to be done: the retry brings it back."
+_WAIT = "Nothing is to be done."
 
 CODES: Mapping[str, Code] = {
     "address_missing": Code(
@@ -61,7 +61,7 @@ CODES: Mapping[str, Code] = {
         "Leave it: SES's own events settle it, else it is sent again. A retry by hand may send it twice.",
         "retried",
     ),
-    "reopened": Code("an operator re-opened it", _WAIT, "retried"),
+    "reopened": Code("an operator re-opened it", "", "retried"),
     "gave_up": Code("it still failed when the retry horizon was reached", "Mend the cause, then retry it.", "gave_up"),
     "job_removed": Code("the job was removed or is not there", "Nothing: nobody is told of such a job.", "closed"),
     "no_requester": Code("nobody asked for the job", "Nothing: there is nobody to tell.", "closed"),

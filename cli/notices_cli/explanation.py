@@ -227,6 +227,12 @@ def _retrying(notice: Notice, around: Circumstances) -> Explanation:
                 f"The retry gives it up at its next run: its first claim is {span(around.now - notice.created_at)} old."
             )
     remedy = CODES[code].remedy if code in CODES else ""
+    if code in CODES and CODES[code].group != "retried":
+        # it has a next attempt all the same: an operator's notices retry moved it on
+        upcoming = (
+            f"It was put back on the queue. If that comes to nothing, the retry looks at it at {when(due, around.now)}."
+        )
+        remedy = ""
     explanation = _upcoming(notice, state, failed, f"{upcoming} {remedy}".strip(), due, around)
     if code == "provider_unknown" and explanation.told is Told.NOT_YET:
         return replace(explanation, told=Told.DOUBTFUL)

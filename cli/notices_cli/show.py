@@ -59,6 +59,17 @@ class Output:
         grid.add_row(label, Text(text, style=style or ""))
         self._print(grid)
 
+    def points(self, points: Sequence[str]) -> None:
+        """Print a list for people."""
+        if self.as_json:
+            return
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        for point in points:
+            grid.add_row("  •", Text(point))
+        self._print(grid)
+
     def lines(self, label: str, rows: Sequence[tuple[str, str]]) -> None:
         """Print labelled lines, each with what it begins with."""
         if self.as_json or not rows:
@@ -92,12 +103,13 @@ class Output:
         if self.as_json:
             click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
-    def confirm(self, question: str, *, yes: bool) -> None:
-        """Ask, unless `--yes` was given.
+    def confirm(self, question: str, *, place: object, yes: bool) -> None:
+        """Say where it is going to be done, and ask, unless `--yes` was given.
 
         Raises:
             Trouble: the answer was no, or there is nobody to ask.
         """
+        self.say(f"on {place}", "dim")
         if yes:
             return
         if self.as_json:

@@ -59,7 +59,7 @@ def list_notices(
         }
     )
     if shown:
-        columns = ("job", "outcome", "status", "tries", "age", "next attempt", "error")
+        columns = ("job", "outcome", "status", "tries", "age", "next attempt", "error, or what SES said")
         out.table(columns, [_row(notice, now) for notice in shown], whole=columns[1:-1])
         out.say()
     total = count(len(found.notices), "notice")
@@ -92,7 +92,7 @@ def _row(notice: Notice, now: datetime) -> tuple[str, ...]:
     if notice.next_attempt_at is not None:
         left = notice.next_attempt_at - now
         upcoming = f"in {span(left)}" if left > timedelta(0) else f"due {span(-left)}"
-    said = f"SES said: {notice.feedback.type}" if notice.feedback and notice.status == Status.DELIVERED else ""
+    said = notice.feedback.type if notice.feedback and notice.status == Status.DELIVERED else ""
     return (
         notice.job_id,
         notice.outcome,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,11 @@ def parked(
         judged = [(message, judge(message)) for message in look.messages if chosen.may_take(message)]
     judged = [each for each in judged if chosen.takes(each)]
     acting = [each for each in judged if not redrive or each[1].fate is Fate.READY]
-    _show(judged, out, tool, bodies=bodies)
+    _show(acting, out, tool, bodies=bodies)
+    staying = Counter(verdict.fate.value for _, verdict in judged if redrive and verdict.fate is not Fate.READY)
+    if staying:
+        stays = ", ".join(f"{number} {fate}" for fate, number in sorted(staying.items()))
+        out.say(f"Not put back, since it would be of no use: {stays}.", "yellow")
     more = "" if look.complete else f" of about {look.about:,}; --most looks at more"
     out.say(f"looked at {count(len(look.messages), 'message')}{more}.", "dim")
     if not (redrive or drop):
@@ -109,15 +114,15 @@ def parked(
         )
         return
     if not acting:
-        out.say("There is nothing to do." if not judged else "None of them can succeed as it is.")
+        out.say("There is nothing to do.")
         out.json({"done": [], "not_done": []})
         return
     if redrive:
-        out.confirm(f"Put {count(len(acting), 'message')} back on the queue?", yes=yes)
+        out.confirm(f"Put {count(len(acting), 'message')} back on the queue?", place=tool.place, yes=yes)
         queue_url = tool.place.name("queue_url")
         _act(acting, tool, out, "put back", most, lambda message: tool.dead_letters.put_back(message, queue_url), {})
     else:
-        out.confirm(f"Delete {count(len(acting), 'message')} for good?", yes=yes)
+        out.confirm(f"Delete {count(len(acting), 'message')} for good?", place=tool.place, yes=yes)
         if save is not None:
             _save(acting, save)
         _act(acting, tool, out, "dropped", most, tool.dead_letters.delete, {"reason": reason})

@@ -36,7 +36,7 @@ def pause(only_show: bool, yes: bool, tool: Tool, out: Output) -> None:
         out.json({"sending": "paused", "events": state.events, "schedule": state.schedule, "changed": False})
         return
     _meaning(tool, out)
-    out.confirm("Pause sending?", yes=yes)
+    out.confirm("Pause sending?", place=tool.place, yes=yes)
     _report(tool.switch.pause(), "paused", tool, out)
 
 
@@ -60,7 +60,7 @@ def resume(yes: bool, tool: Tool, out: Output) -> None:
         f"They go out at once, at the rate that MaximumConcurrency allows. Notices first claimed more than {horizon} "
         "ago are given up at the retry's first run, if they are due; notices retry brings them back."
     )
-    out.confirm("Resume sending?", yes=yes)
+    out.confirm("Resume sending?", place=tool.place, yes=yes)
     _report(tool.switch.resume(), "on", tool, out)
 
 
@@ -93,13 +93,12 @@ def _meaning(tool: Tool, out: Output) -> None:
         f"Events of settled jobs wait on the queue, which keeps each for {span(kept)}: resume before "
         f"{at(now + kept)}, and earlier if some have waited already. {_waiting(tool):,} are there now.",
         "Batches that were taken already are finished, which can take two minutes.",
-        "Notices that are due wait in the table. A claim that came to nothing is due after 15 minutes, as ever.",
+        "Notices that are due wait in the table. A claim that came to nothing is due after 15 minutes.",
         f"Nothing is given up meanwhile. But a pause that lasts beyond {span(horizon)} after a notice's first claim "
         "costs it the retry: it is given up when sending goes on, and notices retry brings it back.",
         "What SES says of messages already sent is still recorded.",
     ]
-    for point in points:
-        out.say(f"• {point}", indent=2)
+    out.points(points)
 
 
 def _waiting(tool: Tool) -> int:

@@ -134,7 +134,7 @@ def _send_event(job: str, outcome: str, tool: Tool, out: Output, *, yes: bool) -
         known = CODES.get(rehearsal.code)
         out.say(f"As things are its notice would then fail: {known.says if known else rehearsal.code}.", "yellow")
     _warn_if_paused(tool, out)
-    out.confirm("Send it?", yes=yes)
+    out.confirm("Send it?", place=tool.place, yes=yes)
     body = json.dumps({"type": TYPE, "version": "1", "job_id": job, "outcome": outcome})
     tool.client("sqs").send_message(QueueUrl=tool.place.name("queue_url"), MessageBody=body)
     out.say("Sent.", "green")
@@ -174,7 +174,7 @@ def _carry_out(
     reopening = doing[0].act is Act.REOPEN
     verb = "Re-open" if reopening else "Put back on the queue:"
     _warn_if_paused(tool, out)
-    out.confirm(f"{verb} {count(len(doing), 'notice')}?", yes=yes)
+    out.confirm(f"{verb} {count(len(doing), 'notice')}?", place=tool.place, yes=yes)
     with out.progress("re-opening" if reopening else "queueing", len(doing)) as progress:
         bring_back = BringBack(tool.notices(tool.settings.retention), tool.queue, reason, progress)
         try:
