@@ -129,7 +129,7 @@ class Table:
         limit: int | None = None,
         only: Sequence[str] | None = None,
     ) -> Page:
-        """Return one page of an index, or of the table itself (then strongly consistent), in the order of its range key.
+        """Return one page of an index, or of the table itself (strongly consistent), in the order of its range key.
 
         Raises:
             DatabaseError: when the query fails.
