@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[impor
 from notices.event import JobSettled, Unprocessable, parse
 
 HIDDEN_SECONDS = 60  # a receipt stays good for deleting when this has passed
+WAIT_SECONDS = 1  # without it SQS asks only some of its servers, and may find nothing where there is something
 RECEIVE = 10  # SQS's limit for one ReceiveMessage
 
 
@@ -55,8 +56,9 @@ class Look:
 class DeadLetterQueue:
     """The queue, through botocore's client. Every method raises ClientError or BotoCoreError when a call fails."""
 
-    def __init__(self, client: Any, url: str) -> None:
+    def __init__(self, client: Any, url: str, *, wait_seconds: int = WAIT_SECONDS) -> None:
         self._client = client
+        self._wait_seconds = wait_seconds
         self.url = url
 
     def look(self, most: int) -> Look:
@@ -99,7 +101,7 @@ class DeadLetterQueue:
             QueueUrl=self.url,
             MaxNumberOfMessages=number,
             VisibilityTimeout=HIDDEN_SECONDS,
-            WaitTimeSeconds=1,  # a short poll asks only some of SQS's servers and may find nothing where there is
+            WaitTimeSeconds=self._wait_seconds,
             MessageAttributeNames=["reason", "source_message_id"],
             MessageSystemAttributeNames=["SentTimestamp"],
         )

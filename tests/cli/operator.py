@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from fakes.gate import Gate
 from fakes.queues import DEAD_LETTERS_URL, QUEUE_URL, FakeSqs, Message
-from fakes.world import JOBS, NOTICES, REQUESTERS, World
+from fakes.world import JOBS, NOTICES, REQUESTERS, World, catalogue
 from notices_cli.main import notices
 from notices_cli.place import NAMES, Place
 from notices_cli.tool import Options, Tool
@@ -272,7 +272,9 @@ class Operator:
             "cloudformation": self.stack,
         }
         place = Place(options.stack, lambda: "eu-west-1", None, options.given, clients.__getitem__)
-        return Tool(place, lambda: self.world.store.connect(self.gate), clients.__getitem__, self.world.clock)
+        tool = Tool(place, lambda: self.world.store.connect(self.gate), clients.__getitem__, self.world.clock)
+        tool.kinds = catalogue()  # read once for all tests
+        return tool
 
     def types(self, *words: str, answer: str | None = None, code: int | None = 0) -> Result:
         """Run a command, and check its exit code unless that is None."""

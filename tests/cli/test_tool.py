@@ -14,11 +14,14 @@ from cli.operator import Operator, refusal
 from fakes.queues import sqs_error
 from notices.database import DatabaseError
 from notices.queues import QueueError
+from notices_cli.dead_letters import DeadLetterQueue
 from notices_cli.main import notices
+from notices_cli.place import NAMES
 from notices_cli.tool import Options, open_tool
 from notices_cli.trouble import EXIT_CODES, Exit, Trouble, explained
 from notices_cli.words import command, duration, masked, span
 from scripts.cli_docs import DOCS, filled
+from scripts.template import load
 
 COMMANDS = ("check", "explain", "list", "parked", "pause", "preview", "resume", "retry")
 FAKE = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
@@ -59,9 +62,6 @@ def test_another_stack_is_kept_in_the_commands_that_are_proposed():
 
 
 def test_the_template_has_every_output_that_is_asked_for():
-    from notices_cli.place import NAMES
-    from scripts.template import load
-
     assert {output for output, _ in NAMES.values()} <= set(load()["Outputs"])
 
 
@@ -102,19 +102,18 @@ def test_where_nobody_answers_it_says_so():
 def test_against_an_aws_the_dead_letter_queue_is_looked_at_put_back_and_dropped():
     with mock_aws():
         options = Options("s", "eu-west-1", None, None, {})
-        tool = open_tool(options)
-        sqs = tool.client("sqs")
+        sqs = open_tool(options).client("sqs")
         source, dead = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("source", "dead"))
         for number in range(12):
             sqs.send_message(QueueUrl=dead, MessageBody=f"body {number}")
-        tool.place.given = {"dead_letter_queue_url": dead}
-        first, second = tool.dead_letters.look(100), tool.dead_letters.look(100)
+        dead_letters = DeadLetterQueue(sqs, dead, wait_seconds=0)
+        first, second = dead_letters.look(100), dead_letters.look(100)
         assert sorted(each.body for each in first.messages) == sorted(each.body for each in second.messages)
         assert len(first.messages) == 12
-        with tool.dead_letters.held(100) as look:
-            tool.dead_letters.put_back(look.messages[0], source)
-            tool.dead_letters.delete(look.messages[1])
-        assert len(tool.dead_letters.look(100).messages) == 10
+        with dead_letters.held(100) as look:
+            dead_letters.put_back(look.messages[0], source)
+            dead_letters.delete(look.messages[1])
+        assert len(dead_letters.look(100).messages) == 10
         assert sqs.receive_message(QueueUrl=source)["Messages"][0]["Body"] == look.messages[0].body
 
 
