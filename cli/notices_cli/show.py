@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -130,7 +130,10 @@ class Output:
         if self.as_json or not console.is_terminal:
             yield lambda _done: None
             return
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        counts: tuple[ProgressColumn, ...] = (BarColumn(), MofNCompleteColumn())
+        if total is None:
+            counts = (TextColumn("{task.completed}"),)
+        columns = (TextColumn("{task.description}"), *counts)
         with Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task(label, total=total)
             yield lambda done: bar.update(task, completed=done)

@@ -59,7 +59,7 @@ def list_notices(
         }
     )
     if shown:
-        columns = ("job", "outcome", "status", "tries", "age", "next attempt", "error, or what SES said")
+        columns = ("job", "outcome", "status", "tries", "age", "next", "error or news")
         out.table(columns, [_row(notice, now) for notice in shown], whole=columns[1:-1])
         out.say()
     total = count(len(found.notices), "notice")
