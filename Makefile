@@ -33,7 +33,7 @@ $(READY): pyproject.toml demo/requirements.txt
 	@echo "Setting up .venv; this takes about a minute."
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[cli]'
 	$(BIN)/python -m venv .venv/ministack
 	.venv/ministack/bin/python -m pip install --quiet --disable-pip-version-check --requirement demo/requirements.txt
 	@touch $@

@@ -166,23 +166,25 @@ class Store:
 
     def _query(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         table = self._table("Query", kwargs)
-        if kwargs["IndexName"] not in table.indexes:
-            raise Invalid(f"The table does not have the specified index: {kwargs['IndexName']}")
-        if kwargs.get("ConsistentRead"):
+        index = kwargs.get("IndexName")
+        if index is not None and index not in table.indexes:
+            raise Invalid(f"The table does not have the specified index: {index}")
+        if index is not None and kwargs.get("ConsistentRead"):
             raise Invalid("Consistent reads are not supported on global secondary indexes")
-        by = table.indexes[kwargs["IndexName"]]
+        by = table.indexes[index] if index is not None else table.keys
         names, values = _placeholders(kwargs)
         compiled = condition(kwargs["KeyConditionExpression"])
         only = projection(kwargs["ProjectionExpression"]) if "ProjectionExpression" in kwargs else ()
         _all_used({*names, *values}, compiled.uses | frozenset(only))
         rows = [
             item
-            for item in (table.items if table.lagging is None else table.lagging).values()
+            for item in (table.items if table.lagging is None or index is None else table.lagging).values()
             if all(name in item for name in by) and compiled.holds(item, names, values)
         ]
-        shown = table.projected.get(kwargs["IndexName"])
+        shown = table.projected.get(index) if index is not None else None
         wanted = frozenset(names[name] for name in only) if only else shown
-        return self._page("Query", kwargs, rows, (*by[1:], *table.keys), (*by, *table.keys), wanted)
+        keys = (*by, *table.keys) if index is not None else table.keys
+        return self._page("Query", kwargs, rows, (*by[1:], *table.keys), keys, wanted)
 
     def _scan(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         table = self._table("Scan", kwargs)

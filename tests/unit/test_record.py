@@ -845,3 +845,69 @@ def test_a_look_up_that_fails_is_no_absent_notice(desk):
     desk.gate.on_call = Lever(raising(refusal("GetItem", "ThrottlingException")))
     with pytest.raises(DatabaseError):
         desk.notices.get("job-1", "succeeded")
+
+
+# -- re-opening ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"), [(None, "reopened"), ("ENVIRONMENT was wrong", "reopened: ENVIRONMENT was wrong")]
+)
+def test_a_suppressed_notice_is_re_opened_as_failed_due_now_and_logged(desk, reason, error):
+    desk.notices.record(desk.claim(), Result.suppressed())
+    before = desk.notice
+    now = desk.clock.advance(MINUTE)
+
+    assert desk.notices.reopen(before, reason) is True
+
+    notice = desk.notice
+    assert (notice.status, notice.error, notice.next_attempt_at, notice.handled_at) == ("failed", error, now, now)
+    assert notice.revision == before.revision + 1
+    assert notice.expires_at == int((now + timedelta(days=90)).timestamp())
+    assert desk.log == [("claim-1", "suppressed"), ("claim-1", "failed")]
+    entry = notice.attempt_log[-1]
+    assert (entry.attempt, entry.error, entry.recorded_at) == (1, error, now)
+
+
+def test_a_re_opened_notice_may_be_claimed_and_delivered(desk):
+    desk.notices.record(desk.claim(), Result.suppressed())
+    desk.notices.reopen(desk.notice)
+    claim = desk.claim()
+    assert claim.attempt == 2
+    assert desk.notices.record(claim, Result.delivered("message-2")) is Recorded.WRITTEN
+    assert (desk.notice.status, desk.notice.error, desk.notice.next_attempt_at) == ("delivered", None, None)
+
+
+@pytest.mark.parametrize("result", ["delivered", "failed", "failed for good"])
+def test_only_a_suppressed_notice_is_re_opened(desk, result):
+    desk.notices.record(desk.claim(), ALL_RESULTS[result])
+    before = desk.item
+    with pytest.raises(ValueError, match="is not re-opened"):
+        desk.notices.reopen(desk.notice)
+    assert desk.item == before
+
+
+def test_a_delivery_that_comes_between_the_read_and_the_re_opening_stands(desk):
+    claim = desk.claim()
+    desk.notices.record(claim, Result.suppressed())
+    read = desk.notice
+    desk.notices.record(claim, Result.delivered("message-1"))
+
+    assert desk.notices.reopen(read) is False
+    assert (desk.notice.status, desk.notice.next_attempt_at) == ("delivered", None)
+
+
+def test_of_two_who_re_open_a_notice_one_does(desk):
+    desk.notices.record(desk.claim(), Result.suppressed())
+    read = desk.notice
+    assert desk.notices.reopen(read) is True
+    desk.clock.advance(MINUTE)
+    assert desk.notices.reopen(read) is False
+    assert desk.notice.revision == read.revision + 1
+
+
+def test_a_re_opening_whose_reply_was_lost_is_a_success(desk):
+    desk.notices.record(desk.claim(), Result.suppressed())
+    desk.gate.after_call = Lever(raising(ReplyLost()), operation="UpdateItem")
+    assert desk.notices.reopen(desk.notice) is True
+    assert desk.log == [("claim-1", "suppressed"), ("claim-1", "failed")]

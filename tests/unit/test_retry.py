@@ -264,6 +264,26 @@ def test_the_horizon_counts_anew_for_a_notice_that_another_event_brought_back(wo
     assert world.worker().run_retry().given_up == 1
 
 
+def test_the_horizon_counts_anew_for_a_notice_that_was_re_opened():
+    world = World(production=False)
+    world.worker().told()
+    world.clock.advance(timedelta(hours=73))
+    worker = world.worker()
+    assert worker.notices.reopen(world.the_notice())
+
+    run = world.worker().run_retry()
+
+    assert (run.enqueued, run.given_up) == (1, 0)
+    world.production = True
+    world.provider.script.append(THROTTLED)
+    assert world.worker().handle(world.queues.sent.pop().body) == []
+    assert world.the_notice().error.startswith("throttled")
+    world.clock.advance(QUARTER)
+    assert world.worker().run_retry().enqueued == 1
+    world.clock.advance(timedelta(hours=73))
+    assert world.worker().run_retry().given_up == 1
+
+
 # -- what goes wrong ----------------------------------------------------------------------------------------------
 
 

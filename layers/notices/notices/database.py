@@ -124,14 +124,14 @@ class Table:
 
     def query(
         self,
-        index: str,
+        index: str | None,
         condition: Condition,
         *,
         start: Item | None = None,
         limit: int | None = None,
         only: Sequence[str] | None = None,
     ) -> Page:
-        """Return one page of an index, in the order of its range key.
+        """Return one page of an index, or of the table itself (strongly consistent), in the order of its range key.
 
         Raises:
             DatabaseError: when the query fails.
@@ -140,9 +140,12 @@ class Table:
         values: dict[str, Any] = {}
         kwargs: Item = {
             "TableName": self.name,
-            "IndexName": index,
             "KeyConditionExpression": condition.serialize(names, values),
         }
+        if index is None:
+            kwargs["ConsistentRead"] = True
+        else:
+            kwargs["IndexName"] = index
         if only is not None:
             kwargs["ProjectionExpression"] = ", ".join(names.setdefault(name, f"#{len(names)}") for name in only)
         kwargs["ExpressionAttributeNames"] = {alias: name for name, alias in names.items()}

@@ -372,6 +372,22 @@ class Notices:
         entry = _entry(notice.attempts, notice.claim_id, self._now(), result.status, error=result.error)
         return self._at_revision(notice, self._outcome(result, entry), lambda stored: _logged(stored, entry))
 
+    def reopen(self, notice: Notice, reason: str | None = None) -> bool:
+        """Make a suppressed notice one that failed and is due now, at the revision read; return whether it was.
+
+        An operator's decision (DESIGN 3.4), for what was suppressed by mistake. `reason` is theirs and is stored in
+        the error, so it must name nobody.
+
+        Raises:
+            ValueError: the notice is not suppressed. A delivered one is never re-opened, and others need not be.
+        """
+        if notice.status != Status.SUPPRESSED:
+            raise ValueError(f"a {notice.status} notice is not re-opened")
+        now = self._now()
+        result = Result.failed(f"{Code.REOPENED}: {reason}" if reason else Code.REOPENED, now)
+        entry = _entry(notice.attempts, notice.claim_id, now, result.status, error=result.error)
+        return self._at_revision(notice, self._outcome(result, entry), lambda stored: _logged(stored, entry))
+
     def move_on(self, notice: Notice) -> int | None:
         """Put off a due notice, at the revision read; return the new revision, or None if another was faster."""
         later = Notice.next_attempt_at.set(self._now() + ABANDONED_AFTER)

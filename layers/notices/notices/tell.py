@@ -105,7 +105,7 @@ class Tell:
             Unprocessable: `kind_mismatch`, the event contradicts the job.
             DatabaseError, ClaimContended: nothing is known to be claimed; the event belongs back on the queue.
         """
-        found = self._find(event)
+        found = self.find(event)
         if isinstance(found, Skipped):
             return self._skip(event, found)
         kind, job = found
@@ -114,12 +114,18 @@ class Tell:
         if isinstance(claim, NotClaimed):
             self.telemetry.count(_LEFT_ALONE[claim], kind.name)
             return Told(claim.value, kind.name)
-        result = self._attempt(claim, kind, job)
+        result = self.attempt(claim, kind, job)
         return self._record(claim, result)
 
     # -- hop 1 --------------------------------------------------------------------------------------------------
 
-    def _find(self, event: JobSettled) -> tuple[Kind, Job] | Skipped:
+    def find(self, event: JobSettled) -> tuple[Kind, Job] | Skipped:
+        """Return the kind and the job, or why nobody is told. Of an event that is no retry, it only reads.
+
+        Raises:
+            Unprocessable: `kind_mismatch`.
+            DatabaseError: a look-up failed.
+        """
         if not self.may_notify(event):
             return Skipped(Code.UNDECLARED)
         job = self.jobs.get(event.job_id)
@@ -153,7 +159,7 @@ class Tell:
 
     # -- hop 3 --------------------------------------------------------------------------------------------------
 
-    def _attempt(self, claim: Claim, kind: Kind, job: Job) -> Result:
+    def attempt(self, claim: Claim, kind: Kind, job: Job) -> Result:
         """Deliver, whatever happens: the claim exists, so an error of any sort is a failed attempt."""
         try:
             requester = self.requesters.get(job.requester_id or "")

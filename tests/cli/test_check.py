@@ -1,0 +1,180 @@
+"""`notices check`: every fault is found, and named with its remedy; what is right is left in peace."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from cli.operator import ALL_TYPES, Operator, refusal
+from fakes.mail import THROTTLED
+from fakes.queues import DEAD_LETTERS_URL, QUEUE_URL
+from fakes.world import JOBS, NOTICES
+
+
+@pytest.fixture
+def operator() -> Operator:
+    return Operator()
+
+
+def test_a_stack_that_is_as_it_should_be_has_no_fault_and_no_note(operator):
+    document = operator.asks("check")
+    assert document["ok"] is True
+    assert {each["level"] for each in document["findings"]} == {"ok"}
+    assert {each["area"] for each in document["findings"]} == {
+        "settings", "SES account", "SES identity", "SES events", "tables", "queues", "sending",
+    }  # fmt: skip
+
+
+def environment(**values):
+    return lambda operator: operator.variables.update(values)
+
+
+def account(**values):
+    return lambda operator: operator.ses.account.update(values)
+
+
+def queue(url, **values):
+    return lambda operator: operator.sqs.attributes[url].update(values)
+
+
+def index(**values):
+    return lambda operator: operator.dynamo.tables[NOTICES]["GlobalSecondaryIndexes"][0].update(values)
+
+
+FAULTS = {
+    "an environment that is none": (environment(ENVIRONMENT=" production"), "which is none of"),
+    "no from-address": (environment(NOTICE_FROM_ADDRESS=""), "no from-address"),
+    "a from-address that is none": (environment(NOTICE_FROM_ADDRESS="notices"), "NOTICE_FROM_ADDRESS"),
+    "a base URL with a query": (environment(HQ_BASE_URL="https://hq.example.com/?a=b"), "HQ_BASE_URL"),
+    "a base URL without a scheme": (environment(CUSTOMER_BASE_URL="app.example.com"), "CUSTOMER_BASE_URL"),
+    "the sandbox": (account(ProductionAccessEnabled=False), "sandbox"),
+    "a paused account": (account(SendingEnabled=False), "paused for the account"),
+    "a quota used up": (
+        account(SendQuota={"Max24HourSend": 200.0, "MaxSendRate": 14.0, "SentLast24Hours": 200.0}),
+        "quota is used up",
+    ),
+    "no identity": (lambda operator: operator.ses.identities.clear(), "no identity for n***@example.com"),
+    "an identity that is not verified": (
+        lambda operator: operator.ses.identities["example.com"].update(VerifiedForSendingStatus=False),
+        "is not verified",
+    ),
+    "an identity that the function may not use": (
+        lambda operator: operator.ses.identities.update({"notices@example.com": {"VerifiedForSendingStatus": True}}),
+        "SES takes the identity n***@example.com",
+    ),
+    "no configuration set": (lambda operator: setattr(operator.ses, "configuration_set", None), "no configuration set"),
+    "a configuration set that is off": (
+        lambda operator: setattr(operator.ses, "configuration_set", {"SendingOptions": {"SendingEnabled": False}}),
+        "switched off for the configuration set",
+    ),
+    "no table": (lambda operator: operator.dynamo.tables.pop(JOBS), "no table Jobs"),
+    "a table with another key": (
+        lambda operator: operator.dynamo.tables[JOBS].update(KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}]),
+        "has the key id, not job_id",
+    ),
+    "no index": (
+        lambda operator: operator.dynamo.tables[NOTICES].pop("GlobalSecondaryIndexes"),
+        "index due is missing",
+    ),
+    "an index that projects too little": (index(Projection={"ProjectionType": "KEYS_ONLY"}), "does not project"),
+    "an index with another key": (
+        index(KeySchema=[{"AttributeName": "status", "KeyType": "HASH"}]),
+        "has the key status, not",
+    ),
+    "a queue that shows messages too soon": (queue(QUEUE_URL, VisibilityTimeout="60"), "before its function ends"),
+    "a queue without redrive": (queue(QUEUE_URL, RedrivePolicy=""), "does not lead to its dead-letter queue"),
+    "no queue": (lambda operator: operator.sqs.attributes.pop(DEAD_LETTERS_URL), "no queue job-settled-dead-letters"),
+    "sending that is paused": (lambda operator: setattr(operator.rules, "state", "DISABLED"), "sending is paused"),
+    "an event source without partial answers": (
+        lambda operator: operator.functions.source.update(FunctionResponseTypes=[]),
+        "partial batch responses",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_with_its_remedy_and_makes_the_exit_code_one(operator, fault):
+    break_it, words = FAULTS[fault]
+    break_it(operator)
+    document = operator.asks("check", code=1)
+    faults = [each for each in document["findings"] if each["level"] == "fault"]
+    assert document["ok"] is False
+    assert any(words in each["says"] for each in faults), faults
+    assert all(each["remedy"] for each in faults)
+
+
+NOTES = {
+    "staging": (environment(ENVIRONMENT="staging"), "no mail goes out"),
+    "no base URL": (environment(HQ_BASE_URL=""), "carry no link"),
+    "a base URL without TLS": (environment(HQ_BASE_URL="http://hq.example.com"), "not https"),
+    "an account under review": (account(EnforcementStatus="PROBATION"), "probation"),
+    "a quota nearly used up": (
+        account(SendQuota={"Max24HourSend": 100.0, "MaxSendRate": 14.0, "SentLast24Hours": 90.0}),
+        "90 of 100",
+    ),
+    "more batches than the send rate takes": (
+        lambda operator: operator.functions.source.update(ScalingConfig={"MaximumConcurrency": 50}),
+        "throttled and retried",
+    ),
+    "no DKIM": (lambda operator: operator.ses.identities["example.com"].pop("DkimAttributes"), "DKIM"),
+    "events that do not come": (
+        lambda operator: operator.ses.destinations[0].update(MatchingEventTypes=["SEND"]),
+        "bounce, complaint",
+    ),
+    "an event destination that is off": (lambda operator: operator.ses.destinations[0].update(Enabled=False), "send"),
+    "tracking": (
+        lambda operator: operator.ses.destinations[0].update(MatchingEventTypes=[*ALL_TYPES, "CLICK"]),
+        "click",
+    ),
+    "no expiry": (lambda operator: operator.dynamo.ttl.update(TimeToLiveStatus="DISABLED"), "do not expire"),
+    "a short retention": (queue(QUEUE_URL, MessageRetentionPeriod="345600"), "96 h"),
+    "a short visibility": (queue(QUEUE_URL, VisibilityTimeout="180"), "six times"),
+    "parked messages": (lambda operator: operator.parks("{"), "dead-letter queue"),
+}
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_what_stops_no_notice_is_a_note(operator, note):
+    do_it, words = NOTES[note]
+    do_it(operator)
+    findings = operator.asks("check")["findings"]
+    assert any(words in each["says"] and each["level"] == "note" for each in findings), findings
+    assert not [each for each in findings if each["level"] == "fault"]
+
+
+def test_outside_production_what_is_wrong_with_ses_is_a_note(operator):
+    operator.variables["ENVIRONMENT"] = "staging"
+    operator.ses.account["ProductionAccessEnabled"] = False
+    operator.ses.identities.clear()
+    assert operator.asks("check")["ok"] is True
+
+
+def test_a_retry_that_is_late_is_noted(operator):
+    operator.world.provider.script.append(THROTTLED)
+    operator.world.worker().told()
+    operator.waits(timedelta(hours=1))
+    assert any("has been due for 5" in each["says"] for each in operator.asks("check")["findings"])
+
+
+def test_what_may_not_be_seen_is_said_and_stops_no_other_check(operator):
+    def denied() -> None:
+        raise refusal("AccessDeniedException", "GetAccount")
+
+    operator.ses.get_account = denied
+    document = operator.asks("check")
+    (unseen,) = [each for each in document["findings"] if each["level"] == "unseen"]
+    assert (unseen["area"], "AWS denies GetAccount" in unseen["says"]) == ("SES account", True)
+    assert document["findings"][-1]["area"] == "sending"
+
+
+def test_quiet_shows_what_needs_a_look_alone(operator):
+    operator.variables["HQ_BASE_URL"] = ""
+    text = operator.types("check", "--quiet").output
+    assert "HQ_BASE_URL is not set" in text
+    assert "CUSTOMER_BASE_URL" not in text
+
+
+def test_it_shows_no_address(operator):
+    assert "notices@" not in json.dumps(operator.asks("check"))
