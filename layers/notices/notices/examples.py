@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ EXAMPLE_BASE_URLS = BaseUrls("https://hq.example.com", "https://app.example.com"
 LARGEST_PAGE = 102 * 1024
 """Gmail hides what comes after this many bytes."""
 
-_KEYS = {"outcome", "audience", "job_id", "details", "requester", "settled_at"}
+_KEYS = {"outcome", "audience", "job_id", "details", "requester"}
 _REQUESTER_KEYS = {"name", "time_zone", "locale"}
 # What a reader would take for a mistake: a fact that is not there, template syntax, a gap where a name was.
 _MISTAKES = {
@@ -42,7 +41,6 @@ class Example:
     outcome: str
     job: Job
     requester: Requester
-    settled_at: datetime | None
 
     @property
     def audience(self) -> Audience:
@@ -56,7 +54,7 @@ class Example:
             MessageError: a text cannot be rendered from it.
         """
         requester = replace(self.requester, locale=locale) if locale else self.requester
-        return render(kind, self.outcome, self.job, requester, EXAMPLE_BASE_URLS, settled_at=self.settled_at)
+        return render(kind, self.outcome, self.job, requester, EXAMPLE_BASE_URLS)
 
 
 def load_examples(kind: Kind) -> tuple[Example, ...]:
@@ -96,7 +94,9 @@ def check_kind(kind: Kind) -> None:
 def check_catalogue(folder: Path = KINDS) -> Catalogue:
     """Return the catalogue when each kind in `folder` is right, examples and all. Raises KindError otherwise."""
     catalogue = load_catalogue(folder)
-    for kind in catalogue:
+    for broken in catalogue.broken:
+        raise broken.fault
+    for kind in catalogue.sound:
         check_kind(kind)
     return catalogue
 
@@ -139,10 +139,9 @@ def _example(kind: Kind, path: Path, entry: Mapping[str, Any], line: int | None)
         raise wrong(f"an example for '{audience}'. Use {listed(AUDIENCES)}.")
     for name, value in details.items():
         if not fits(kind.facts[name], value):
-            raise wrong(f"the fact '{name}' is no {kind.facts[name]}, as kind.toml declares it. Correct one of them.")
-    settled_at = entry.get("settled_at")
-    if settled_at is not None and not isinstance(settled_at, datetime):
-        raise wrong("settled_at is not a time. Write it as 2026-03-01T09:59:30Z.")
+            declared = kind.facts[name]
+            how = "Write it as 2026-03-01T09:59:30Z." if declared == "time" else "Correct one of them."
+            raise wrong(f"the fact '{name}' is no {declared}, as kind.toml declares it. {how}")
     job = Job(str(entry.get("job_id", "job-0001")), kind.name, tenant_id="tenant-example", details=details)
     requester = Requester("requester-example", tenant_id="tenant-example", audience=audience, **person)
-    return Example(outcome, job, requester, settled_at.replace(tzinfo=settled_at.tzinfo or UTC) if settled_at else None)
+    return Example(outcome, job, requester)

@@ -16,7 +16,7 @@ from jinja2 import Template
 from notices.codes import Code
 from notices.facts import present_facts, text, whole_text
 from notices.jobs import Audience, Job, Requester
-from notices.kinds import Kind, Language
+from notices.kinds import AnyKind, BrokenKind, Kind, Language
 from notices.links import link
 from notices.passages import as_details, as_line, as_passages
 from notices.plain_text import one_line, shorten
@@ -60,23 +60,17 @@ class Message:
     html: str
 
 
-def render(
-    kind: Kind,
-    outcome: str,
-    job: Job,
-    requester: Requester,
-    base_urls: BaseUrls,
-    *,
-    settled_at: datetime | None = None,
-) -> Message:
+def render(kind: AnyKind, outcome: str, job: Job, requester: Requester, base_urls: BaseUrls) -> Message:
     """Return the message that tells `requester` how `job` ended.
 
     Facts that are missing, null or empty are absent: the texts do without them. With no base URL or path for the
     requester's audience, or no value for a fact in the path, the message has no link and says whom to ask.
 
     Raises:
-        MessageError: a text needs something absent, or a template fails in any other way.
+        MessageError: the kind is broken, a text needs something absent, or a template fails in any other way.
     """
+    if isinstance(kind, BrokenKind):
+        raise MessageError(f"the kind '{kind.name}' is broken ({kind.fault.place})")
     if not kind.tells(outcome):
         raise MessageError(f"the kind '{kind.name}' has no such outcome")
     audience: Audience = "staff" if requester.audience == "staff" else "customer"
@@ -88,11 +82,10 @@ def render(
         _link_values(kind, job.job_id, details),
     )
     values = {
-        "facts": present_facts(kind.facts, details),
+        "facts": _facts(kind, details, language, requester.time_zone),
         "audience": audience,
         "job_id": text(job.job_id),
         "requester_name": text(requester.name, NAME_LIMIT),
-        "settled_at": _settled_at(language, settled_at, requester.time_zone),
         "has_link": url is not None,
         "ask": language.ask[audience],
     }
@@ -119,17 +112,13 @@ def _parts(language: Language, outcome: str, values: dict[str, Any]) -> dict[str
     subject = shorten(one_line(heading), SUBJECT_LIMIT)
     if not subject or not passages:
         raise MessageError(f"the block '{'body' if subject else 'subject'}' is empty ({own.name})")
-    common = [
-        (as_line(_block(shared, f"{label}_label", values)), values[fact])
-        for label, fact in (("when", "settled_at"), ("reference", "job_id"))
-        if fact in values
-    ]
+    reference = [(as_line(_block(shared, "reference_label", values)), values["job_id"])] if "job_id" in values else []
     return {
         "subject": subject,
         "heading": heading,
         "passages": passages,
         "link": as_line(_block(own, "link", values)),
-        "details": [*as_details(_block(own, "details", values)), *common],
+        "details": [*as_details(_block(own, "details", values)), *reference],
     } | {name: as_line(_block(shared, name, values)) for name in ("greeting", "copy_link", "no_link", "why", "ask")}
 
 
@@ -139,10 +128,17 @@ def _link_values(kind: Kind, job_id: str, details: Mapping[str, Any]) -> dict[st
     return {name: value for name, value in whole.items() if value}
 
 
-def _settled_at(language: Language, moment: datetime | None, zone_name: str | None) -> str | None:
-    if moment is None:
-        return None
-    return as_line(_block(language.shared, "when", {"at": reader_time(moment, zone_name)})) or None
+def _facts(kind: Kind, details: Mapping[str, Any], language: Language, zone_name: str | None) -> dict[str, Any]:
+    """Return the facts that the job has, its times in the reader's language and zone."""
+    facts = present_facts(kind.facts, details)
+    return {
+        name: _when(language, value, zone_name) if isinstance(value, datetime) else value
+        for name, value in facts.items()
+    }
+
+
+def _when(language: Language, moment: datetime, zone_name: str | None) -> str:
+    return as_line(_block(language.shared, "when", {"at": reader_time(moment, zone_name)}))
 
 
 def _block(template: Template, name: str, values: dict[str, Any]) -> str:
