@@ -3,6 +3,7 @@
 # make test    lint, types and tests
 # make lint    lint and types alone
 # make build   the functions and layers as they are deployed, in build/
+# make kinds   whether every kind of message is right; make gallery: a page of them all, build/gallery.html
 # make setup   the environment for all of these, in .venv; they begin with it
 # make clean   remove what was built; make distclean: the environment too
 
@@ -18,9 +19,10 @@ VERSION = -c 'import sys; print(sys.version_info[:2])'
 ifeq ($(origin PYTHON),command line)
 $(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION) 2>&1)" ] || rm -f $(READY); })
 endif
+NOTICES_KIND = PYTHONPATH=cli $(BIN)/python -m notices_cli.kinds
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up test lint build clean distclean
+.PHONY: setup demo up test lint kinds gallery browser build clean distclean
 
 setup: $(READY)
 
@@ -48,7 +50,18 @@ lint: setup
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/cfn-lint template.yaml
 
-test: lint
+# What the browser checks need, where there is a npm to bring it; without, they are skipped and say so.
+browser: setup
+	@if command -v npm >/dev/null; then cd tests/browser && { cmp -s package-lock.json node_modules/.lock || \
+		{ npm ci --silent && cp package-lock.json node_modules/.lock; } || echo "npm could not bring what the browser checks need"; }; fi
+
+kinds: setup
+	$(NOTICES_KIND) check
+
+gallery: setup
+	$(NOTICES_KIND) gallery
+
+test: lint kinds browser
 	$(BIN)/python -m pytest -n auto
 
 build: setup

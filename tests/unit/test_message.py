@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notices.examples import load_examples
+from fakes.arabic import kinds_in_arabic
+from notices.examples import check_catalogue, load_examples
 from notices.facts import present_facts
 from notices.jobs import Audience, Job, Requester
 from notices.kinds import KINDS, Kind, load_catalogue
@@ -398,6 +399,44 @@ def test_text_that_runs_the_other_way_is_isolated() -> None:
     assert 'the workspace <span dir="rtl">שלום</span> that' in message.html
     assert message.subject == "Your workspace is ready: שלום"
     assert "\u2068" not in told().text
+
+
+@pytest.fixture(scope="module")
+def arabic(tmp_path_factory: pytest.TempPathFactory) -> Kind:
+    return check_catalogue(kinds_in_arabic(tmp_path_factory.mktemp("kinds"))).sound[0]
+
+
+def test_a_language_written_from_right_to_left_is_laid_out_so(arabic: Kind) -> None:
+    message = told(kind=arabic, locale="ar-EG", time_zone="Africa/Cairo", finished_at=MOMENT)
+    page = message.html
+    assert page.count('lang="ar" dir="rtl"') == 2
+    assert "text-align: right" in page
+    assert "text-align: left" not in page
+    assert "padding-right: 24px" in page  # of the list
+    assert 'align="right"' in page
+    assert "توقيت \u2068Africa/Cairo\u2069" in message.text
+
+
+def test_text_from_left_to_right_is_isolated_in_a_language_from_right_to_left(arabic: Kind) -> None:
+    message = told(kind=arabic, locale="ar", workspace_name="Research (2)", job_id="2026-job-1")
+    assert "مساحة العمل \u2068Research (2)\u2069 التي" in message.text
+    assert 'مساحة العمل <span dir="ltr">Research (2)</span> التي' in message.html
+    assert ": \u20682026-job-1\u2069\n" in message.text
+    assert "\u2068" not in message.subject
+
+
+def test_a_time_within_a_text_is_isolated_as_a_whole_and_its_zone_within_it(arabic: Kind) -> None:
+    page = told(kind=arabic, locale="ar", time_zone="Africa/Cairo", finished_at=MOMENT).html
+    assert re.search(r'<span dir="rtl">1/3/2026.*<span dir="ltr">Africa/Cairo</span>', page)
+
+
+@pytest.mark.parametrize("value", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize("locale", ["en", "de", "ar"])
+def test_any_value_renders_in_every_language(arabic: Kind, locale: str, value: Any) -> None:
+    for outcome, audience in product(arabic.outcomes, AUDIENCES):
+        job = Job(str(value), NAME, details=dict.fromkeys(arabic.facts, value))
+        requester = Requester("r", name=value, audience=audience, locale=locale, time_zone=value)
+        looks_right(render(arabic, outcome, job, requester, BASE_URLS))
 
 
 def test_a_fact_cannot_pass_for_a_quotation_or_a_list() -> None:

@@ -6,7 +6,7 @@ They are read by tests and tools, never by a function that sends mail.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,10 @@ class Example:
         """Whom it is told to."""
         return self.requester.audience
 
+    def having(self, details: Mapping[str, Any]) -> Example:
+        """Return the same example of a job with other facts."""
+        return replace(self, job=replace(self.job, details=details))
+
     def message(self, kind: Kind, locale: str | None = None) -> Message:
         """Return its message, in another language than the requester's when `locale` says so.
 
@@ -83,40 +87,78 @@ def load_examples(kind: Kind) -> tuple[Example, ...]:
 def check_kind(kind: Kind) -> None:
     """Render every example in every language and look at the result as a reader would.
 
+    Each is looked at whole, then without each of its facts and without any: a job may lack what it likes.
+
     Raises:
         KindError: a text that cannot be rendered, a link that leads nowhere, or words that look like a mistake.
     """
-    for example in load_examples(kind):
-        for language in kind.languages.values():
-            _check(kind, example, language.tag)
+    for fault in _faults(kind):
+        raise fault
+
+
+def faults(folder: Path = KINDS) -> list[KindError]:
+    """Return what is wrong with the kinds in `folder`: what keeps a kind from loading, else each text's first fault.
+
+    Raises:
+        KindError: there is no kind at all.
+    """
+    catalogue = load_catalogue(folder)
+    found = [broken.fault for broken in catalogue.broken]
+    for kind in catalogue.sound:
+        by_file: dict[Path, KindError] = {}
+        for fault in _faults(kind):
+            by_file.setdefault(fault.path, fault)
+        found.extend(by_file.values())
+    return found
 
 
 def check_catalogue(folder: Path = KINDS) -> Catalogue:
     """Return the catalogue when each kind in `folder` is right, examples and all. Raises KindError otherwise."""
-    catalogue = load_catalogue(folder)
-    for broken in catalogue.broken:
-        raise broken.fault
-    for kind in catalogue.sound:
-        check_kind(kind)
-    return catalogue
+    for fault in faults(folder):
+        raise fault
+    return load_catalogue(folder)
+
+
+def _faults(kind: Kind) -> Iterator[KindError]:
+    try:
+        examples = load_examples(kind)
+    except KindError as fault:
+        yield fault
+        return
+    for example in examples:
+        for language in kind.languages.values():
+            try:
+                _check(kind, example, language.tag)
+            except KindError as fault:
+                yield fault
 
 
 def _check(kind: Kind, example: Example, tag: str) -> None:
-    path = kind.folder / tag / f"{example.outcome}.j2"
     who = f"the example of '{example.outcome}' for {example.audience}"
+    message = _check_message(kind, example, tag, who)
+    if example.audience in kind.outcomes[example.outcome].links and (
+        f"{EXAMPLE_BASE_URLS.of(example.audience)}/" not in message.text
+    ):
+        raise KindError(kind.folder / "kind.toml", f"{who} has no link, although a path is declared. Mend one.")
+    for name in example.job.details:
+        rest = {other: value for other, value in example.job.details.items() if other != name}
+        _check_message(kind, example.having(rest), tag, f"{who}, without {name},")
+    _check_message(kind, example.having({}), tag, f"{who}, without any fact,")
+
+
+def _check_message(kind: Kind, example: Example, tag: str, who: str) -> Message:
+    path = kind.folder / tag / f"{example.outcome}.j2"
     try:
         message = example.message(kind, tag)
     except MessageError as error:
-        raise KindError(path, f"{who} does not render: {error}. Mend the text or the example.") from None
+        raise KindError(path, f"{who} does not render: {error.problem}. {error.remedy}", line=error.line) from None
     for part in (message.subject, message.text):
         for mistake, pattern in _MISTAKES.items():
             if re.search(pattern, part):
                 raise KindError(path, f"{who} shows {mistake}. Mend the text or the example.")
-    declared = kind.outcomes[example.outcome].links.get(example.audience)
-    if declared and f"{EXAMPLE_BASE_URLS.of(example.audience)}/" not in message.text:
-        raise KindError(kind.folder / "kind.toml", f"{who} has no link, although a path is declared. Mend one.")
     if len(message.html.encode()) > LARGEST_PAGE:
         raise KindError(path, f"{who} makes a page of more than 102 KB, which Gmail cuts. Say less.")
+    return message
 
 
 def _example(kind: Kind, path: Path, entry: Mapping[str, Any], line: int | None) -> Example:

@@ -6,9 +6,11 @@ escapes everything that is printed into it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from traceback import walk_tb
 from typing import Any
 
 from jinja2 import Template
@@ -19,7 +21,7 @@ from notices.jobs import Audience, Job, Requester
 from notices.kinds import AnyKind, BrokenKind, Kind, Language
 from notices.links import link
 from notices.passages import as_details, as_line, as_passages
-from notices.plain_text import one_line, shorten
+from notices.plain_text import isolate, one_line, shorten
 from notices.reader_time import reader_time
 from notices.templates import AbsentError, render_block
 
@@ -37,6 +39,17 @@ class MessageError(Exception):
     """
 
     code = Code.TEMPLATE_ERROR
+
+    def __init__(self, problem: str, where: str | None = None, line: int | None = None) -> None:
+        place = f"{where}:{line}" if line else where
+        super().__init__(f"{problem} ({place})" if place else problem)
+        self.problem, self.line = problem, line
+
+    @property
+    def remedy(self) -> str:
+        """What its author may do about it."""
+        fact = re.fullmatch(r"'(\w+)' is absent", self.problem)
+        return f"Put that part between {{% if facts.{fact[1]} %}} and {{% endif %}}." if fact else "Mend the text."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,7 @@ def render(kind: AnyKind, outcome: str, job: Job, requester: Requester, base_url
         MessageError: the kind is broken, a text needs something absent, or a template fails in any other way.
     """
     if isinstance(kind, BrokenKind):
-        raise MessageError(f"the kind '{kind.name}' is broken ({kind.fault.place})")
+        raise MessageError(f"the kind '{kind.name}' is broken", kind.fault.place)
     if not kind.tells(outcome):
         raise MessageError(f"the kind '{kind.name}' has no such outcome")
     audience: Audience = "staff" if requester.audience == "staff" else "customer"
@@ -111,8 +124,9 @@ def _parts(language: Language, outcome: str, values: dict[str, Any]) -> dict[str
     passages = as_passages(_block(own, "body", values))
     subject = shorten(one_line(heading), SUBJECT_LIMIT)
     if not subject or not passages:
-        raise MessageError(f"the block '{'body' if subject else 'subject'}' is empty ({own.name})")
-    reference = [(as_line(_block(shared, "reference_label", values)), values["job_id"])] if "job_id" in values else []
+        raise MessageError(f"the block '{'body' if subject else 'subject'}' is empty", own.name)
+    job_id = isolate(values.get("job_id", ""), rtl=language.rtl)
+    reference = [(as_line(_block(shared, "reference_label", values)), job_id)] if job_id else []
     return {
         "subject": subject,
         "heading": heading,
@@ -152,7 +166,13 @@ def _guarded(template: Template, rendered: Callable[[], str]) -> str:
     try:
         return rendered()
     except AbsentError as error:
-        problem = str(error)
+        problem, line = str(error), _line(template, error)
     except Exception as error:  # noqa: BLE001 - a template may raise anything, and no more than its name is told
-        problem = type(error).__name__
-    raise MessageError(f"{problem} ({template.name})")
+        problem, line = type(error).__name__, _line(template, error)
+    raise MessageError(problem, template.name, line)
+
+
+def _line(template: Template, error: Exception) -> int | None:
+    """Return the line of the template that raised `error`, None when it was raised elsewhere."""
+    at = [line for frame, line in walk_tb(error.__traceback__) if frame.f_globals.get("blocks") is template.blocks]
+    return template.get_corresponding_lineno(at[-1]) if at else None
