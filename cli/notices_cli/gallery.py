@@ -135,12 +135,20 @@ _PAGE = Markup("""<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>Every message</title>
 <style>
+* {{ box-sizing: border-box; }}
 body {{ margin: 0 auto; padding: 16px; max-width: 1440px; font: 16px/1.5 system-ui, sans-serif; }}
+body {{ color: #1b2530; background: #fff; }}
+h1, h2, li, p {{ overflow-wrap: anywhere; }}
+a {{ color: #0f5bb5; }}
 section {{ border-top: 1px solid #8888; padding: 16px 0 32px; }}
 .frames {{ display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }}
 figure {{ margin: 0; max-width: 100%; }}
-iframe {{ border: 1px solid #8888; max-width: 100%; }}
+iframe {{ display: block; border: 0; outline: 1px solid #8888; max-width: 100%; }}
 pre {{ white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid #8888; padding: 16px; max-width: 80ch; }}
+@media (prefers-color-scheme: dark) {{
+  body {{ color: #eef1f4; background: #14181d; }}
+  a {{ color: #8db9f5; }}
+}}
 </style>
 </head>
 <body>

@@ -91,9 +91,12 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[View, dict[st
     folder = tmp_path_factory.mktemp("pages")
     views = []
     for page in pages(folder):
-        views += [View(page, 320, scheme, axe=True) for scheme in SCHEMES]
+        awkward = page.stem.startswith("awkward")
+        views += [View(page, 320, scheme, axe=not awkward) for scheme in SCHEMES]
         if page.stem != "gallery":
-            views += [View(page, 320, "light", text=2), View(page, 680, "light")]
+            views.append(View(page, 320, "light", text=2))
+        if awkward:
+            views.append(View(page, 680, "light"))
     job = folder / "job.json"
     job.write_text(
         json.dumps({"browser": browser(), "views": [vars(view) | {"page": str(view.page)} for view in views]}), "utf-8"
