@@ -71,4 +71,4 @@ clean:
 	rm -rf build .aws-sam dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean
-	rm -rf .venv layers/notices/*.egg-info
+	rm -rf .venv layers/notices/*.egg-info tests/browser/node_modules

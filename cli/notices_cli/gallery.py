@@ -162,7 +162,10 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid #8888; 
 <script>
 // Each frame as high as its message.
 for (const frame of document.querySelectorAll("iframe")) {{
-  const fit = () => {{ frame.height = frame.contentDocument.documentElement.scrollHeight; }};
+  const fit = () => {{
+    frame.height = 1;
+    frame.height = frame.contentDocument.documentElement.scrollHeight;
+  }};
   frame.addEventListener("load", fit);
   if (frame.contentDocument && frame.contentDocument.readyState === "complete") fit();
 }}

@@ -142,14 +142,14 @@ def looks_right(message: Message) -> None:
 def test_every_example_renders_and_looks_right(kind: Kind, outcome: str, audience: str) -> None:
     examples = [one for one in load_examples(kind) if (one.outcome, one.audience) == (outcome, audience)]
     assert examples
-    for example in examples:
-        looks_right(example.message(kind))
+    for example, tag in product(examples, kind.languages):
+        looks_right(example.message(kind, tag))
 
 
 @pytest.mark.parametrize(("kind", "outcome", "audience"), TOLD)
 def test_text_and_page_say_the_same(kind: Kind, outcome: str, audience: Audience) -> None:
-    for example in load_examples(kind):
-        message = example.message(kind)
+    for example, tag in product(load_examples(kind), kind.languages):
+        message = example.message(kind, tag)
         shown = _Page(message.html).shown
         for line in message.text.splitlines():
             for words in line.strip().rstrip(":").split(": ", 1) if line else ():
@@ -434,7 +434,8 @@ def test_a_time_within_a_text_is_isolated_as_a_whole_and_its_zone_within_it(arab
 @pytest.mark.parametrize("locale", ["en", "de", "ar"])
 def test_any_value_renders_in_every_language(arabic: Kind, locale: str, value: Any) -> None:
     for outcome, audience in product(arabic.outcomes, AUDIENCES):
-        job = Job(str(value), NAME, details=dict.fromkeys(arabic.facts, value))
+        job_id = value if isinstance(value, str) else "job-1"
+        job = Job(job_id, NAME, details=dict.fromkeys(arabic.facts, value))
         requester = Requester("r", name=value, audience=audience, locale=locale, time_zone=value)
         looks_right(render(arabic, outcome, job, requester, BASE_URLS))
 
