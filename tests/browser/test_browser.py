@@ -73,7 +73,7 @@ def pages(folder: Path) -> Iterator[Path]:
     }
     (kind,) = load_catalogue(kinds).sound
     for (name, value), locale in product(AWKWARD.items(), ("de", "ar")):
-        job = Job(str(value)[:128], kind.name, details=dict.fromkeys(kind.facts, value))
+        job = Job((value or "job-0001")[:100], kind.name, details=dict.fromkeys(kind.facts, value))
         requester = Requester("r", name=value, locale=locale)
         messages[f"awkward-{name}-{locale}"] = render(kind, "failed", job, requester, BASE_URLS)
     for name, message in messages.items():
