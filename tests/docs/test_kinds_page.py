@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from fakes.kinds import one_kind
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8")
 STEPS = PAGE.partition("\n## What may stand in a text")[0]
@@ -20,8 +22,11 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for folder in ("layers/notices/notices", "cli"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    """A copy with the one kind that shipped first: the page may have been followed in the project itself."""
+    ignored = shutil.ignore_patterns("__pycache__", "kinds")
+    shutil.copytree(ROOT / "layers/notices/notices", tmp_path / "layers/notices/notices", ignore=ignored)
+    shutil.copytree(ROOT / "cli", tmp_path / "cli", ignore=shutil.ignore_patterns("__pycache__"))
+    one_kind(tmp_path / "layers/notices/notices")
     return tmp_path
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import re
-import shutil
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from fakes.arabic import kinds_in_arabic
+from fakes.kinds import KIND, kinds_in_arabic, one_kind
 from notices.examples import load_examples
-from notices.kinds import KINDS, load_catalogue
+from notices.kinds import load_catalogue
 from notices_cli.gallery import gallery, in_scheme, shown
 from notices_cli.kinds import check_kinds, main, new_kind
 from scripts.build import BuildError, build
 
-KIND = "workspace_provisioning"
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(KINDS, tmp_path / "kinds"))
+    return one_kind(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["export", "data_export", "x", "a" * 64])
@@ -79,7 +76,7 @@ def test_a_broken_kind_fails_the_build(tmp_path: Path, monkeypatch: pytest.Monke
     def refuse() -> None:
         raise load_catalogue(tmp_path / "kinds").broken[0].fault
 
-    kinds = shutil.copytree(KINDS, tmp_path / "kinds")
+    kinds = one_kind(tmp_path)
     (kinds / KIND / "kind.toml").unlink()
     monkeypatch.setattr("scripts.build.check_catalogue", refuse)
     with pytest.raises(BuildError, match=r"a kind is not right: .*kind\.toml: the file is missing"):

@@ -8,19 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from fakes.kinds import KIND, one_kind
 from notices.examples import check_catalogue, check_kind, load_examples
 from notices.kind_files import KindError
-from notices.kinds import KINDS, load_catalogue
+from notices.kinds import load_catalogue
 
-KIND = "workspace_provisioning"
 Mend = Callable[[str, str, str], None]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("_layout", KIND):
-        shutil.copytree(KINDS / name, tmp_path / "kinds" / name)
-    return tmp_path / "kinds"
+    return one_kind(tmp_path)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
 import unicodedata
 import zoneinfo
 from collections.abc import Callable
@@ -18,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.arabic import kinds_in_arabic
+from fakes.kinds import kinds_in_arabic, one_kind
 from notices.examples import check_catalogue, load_examples
 from notices.facts import present_facts
 from notices.jobs import Audience, Job, Requester
-from notices.kinds import KINDS, Kind, load_catalogue
+from notices.kinds import Kind, load_catalogue
 from notices.links import link
 from notices.locales import is_right_to_left
 from notices.message import BaseUrls, Message, MessageError, render
@@ -403,7 +402,8 @@ def test_text_that_runs_the_other_way_is_isolated() -> None:
 
 @pytest.fixture(scope="module")
 def arabic(tmp_path_factory: pytest.TempPathFactory) -> Kind:
-    return check_catalogue(kinds_in_arabic(tmp_path_factory.mktemp("kinds"))).sound[0]
+    kinds = check_catalogue(kinds_in_arabic(tmp_path_factory.mktemp("kinds"))).sound
+    return next(kind for kind in kinds if kind.name == NAME)
 
 
 def test_a_language_written_from_right_to_left_is_laid_out_so(arabic: Kind) -> None:
@@ -469,7 +469,7 @@ def test_facts_are_present_only_when_they_fit_their_type() -> None:
 @pytest.fixture
 def wording(tmp_path: Path) -> Callable[[str], Kind]:
     def wording(body: str) -> Kind:
-        shutil.copytree(KINDS, tmp_path / "kinds")
+        one_kind(tmp_path)
         words = "{% block subject %}Done\n\n{% endblock %}{% block link %}Open{% endblock %}{% block body %}"
         path = tmp_path / "kinds" / NAME / "en" / "failed.j2"
         path.write_text(f"{words}\n{body}\n{{% endblock %}}\n", encoding="utf-8")

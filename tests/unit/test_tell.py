@@ -11,6 +11,7 @@ import pytest
 
 from fakes.clock import START
 from fakes.gate import Gate, Lever, raising
+from fakes.kinds import one_kind
 from fakes.mail import MISCONFIGURED, REFUSED, SEND_EMAIL, THROTTLED, UNKNOWN, failing
 from fakes.store import read_timeout, refusal
 from fakes.world import JOBS, KIND, NOTICES, REQUESTERS, World
@@ -381,7 +382,7 @@ def test_a_notice_of_a_broken_kind_is_a_template_error_and_goes_out_once_the_kin
 
 
 def test_a_broken_kind_leaves_the_notices_of_other_kinds_alone(world, tmp_path):
-    kinds = shutil.copytree(KINDS, tmp_path / "kinds")
+    kinds = one_kind(tmp_path)
     shutil.copytree(kinds / KIND, kinds / "export")
     (kinds / "export" / "en" / "succeeded.j2").write_text("{% block", encoding="utf-8")
     world.job()

@@ -8,8 +8,9 @@ import shutil
 import pytest
 
 from fakes.context import FakeContext
+from fakes.kinds import KIND, one_kind
 from notices import wiring
-from notices.kinds import KINDS, load_catalogue
+from notices.kinds import load_catalogue
 from notices.settings import SettingsError
 
 ENVIRON = {
@@ -87,8 +88,8 @@ def test_a_start_in_production_with_a_from_address_has_nothing_to_say(capsys):
 
 @pytest.mark.parametrize("name", ["tell_requester", "find_untold"])
 def test_a_function_starts_with_a_broken_kind_and_says_which(name, monkeypatch, tmp_path, caplog):
-    kinds = shutil.copytree(KINDS, tmp_path / "kinds")
-    shutil.copytree(kinds / "workspace_provisioning", kinds / "export")
+    kinds = one_kind(tmp_path)
+    shutil.copytree(kinds / KIND, kinds / "export")
     (kinds / "export" / "kind.toml").unlink()
     monkeypatch.setattr("notices.wiring.load_catalogue", lambda: load_catalogue(kinds))
 
