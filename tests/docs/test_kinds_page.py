@@ -31,12 +31,11 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(project: Path, command: str) -> subprocess.CompletedProcess[str]:
-    """Run a `notices` command in the copy of the project."""
-    tool, *arguments = shlex.split(command)
-    assert tool == "notices"
-    assert arguments[0] in {"kind", "preview"}
+    """Run a `notices kind` command in the copy of the project."""
+    tool, group, *arguments = shlex.split(command)
+    assert (tool, group) == ("notices", "kind")
     return subprocess.run(
-        [sys.executable, "-m", "notices_cli.kinds", *(arguments[1:] if arguments[0] == "kind" else arguments)],
+        [sys.executable, "-m", "notices_cli.kinds", *arguments],
         cwd=project,
         env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(("layers/notices", "cli")), "PYTHONUTF8": "1"},
         capture_output=True,
