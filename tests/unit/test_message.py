@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.kinds import kinds_in_arabic, one_kind
@@ -354,6 +354,7 @@ def test_the_page_is_escaped_and_the_text_and_subject_are_not() -> None:
     assert "<img" not in message.html
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(st.text())
 def test_no_value_adds_a_tag_to_the_page(value: str) -> None:
     tags = _Page(told("failed", workspace_name="x", failure_reason="x", name="x").html).tags
@@ -361,6 +362,7 @@ def test_no_value_adds_a_tag_to_the_page(value: str) -> None:
     assert [tag for tag in page.tags if tag != "span"] == [tag for tag in tags if tag != "span"]
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(st.text(st.characters(exclude_categories=[])))
 def test_the_subject_is_one_short_printable_line(value: str) -> None:
     subject = told(workspace_name=value).subject
@@ -369,6 +371,7 @@ def test_the_subject_is_one_short_printable_line(value: str) -> None:
     assert not {unicodedata.category(char) for char in subject} & {"Cc", "Cs", "Zl", "Zp"}
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(st.text(st.characters(exclude_categories=[])))
 def test_cleaning_twice_changes_nothing(value: str) -> None:
     assert one_line(one_line(value)) == one_line(value)
@@ -381,6 +384,7 @@ def test_cleaning_twice_changes_nothing(value: str) -> None:
     "one",
     ["e\u0301", "👩‍👩‍👧‍👦", "👍🏽", "🇦🇹", "क्षि", "각", "❤️", "🏴\U000e0067\U000e0062\U000e007f"],
 )
+@settings(deadline=None)  # a busy machine is no fault
 @given(offset=st.integers(0, 12))
 def test_a_long_value_is_never_cut_within_a_character(one: str, offset: int) -> None:
     cut = shorten("x" * offset + one * 200, 100)
