@@ -4,6 +4,7 @@
 # make lint       lint and types alone
 # make sam-local  every function in Lambda's own image, where there is a container engine and sam
 # make deploy     onto AWS: STAGE=staging or production; ARGS='--set Name=value' changes a parameter
+# make kinds      whether every kind of message is right; make gallery: a page of them all, build/gallery.html
 # make build      the functions and layers as they are deployed, in build/
 # make setup      the environment for all of these, in .venv; they begin with it
 # make clean      remove what was built; make distclean: the environment too
@@ -20,9 +21,10 @@ VERSION = -c 'import sys; print(sys.version_info[:2])'
 ifeq ($(origin PYTHON),command line)
 $(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION) 2>&1)" ] || rm -f $(READY); })
 endif
+NOTICES_KIND = $(BIN)/notices kind
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up sam-local deploy test lint build clean distclean
+.PHONY: setup demo up sam-local deploy test lint kinds gallery browser build clean distclean
 
 setup: $(READY)
 
@@ -56,7 +58,18 @@ lint: setup
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/cfn-lint template.yaml
 
-test: lint
+# What the browser checks need, where there is a npm to bring it; without, they are skipped and say so.
+browser: setup
+	@if command -v npm >/dev/null; then cd tests/browser && { cmp -s package-lock.json node_modules/.lock || \
+		{ npm ci --silent && cp package-lock.json node_modules/.lock; } || echo "npm could not bring what the browser checks need"; }; fi
+
+kinds: setup
+	$(NOTICES_KIND) check
+
+gallery: setup
+	$(NOTICES_KIND) gallery
+
+test: lint kinds browser
 	$(BIN)/python -m pytest -n auto
 
 build: setup
@@ -66,4 +79,4 @@ clean:
 	rm -rf build .aws-sam dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean
-	rm -rf .venv layers/notices/*.egg-info
+	rm -rf .venv layers/notices/*.egg-info tests/browser/node_modules

@@ -47,7 +47,15 @@ REQUESTERS: list[dict[str, str]] = [
     {"requester_id": "nora", "tenant_id": "acme", "name": "Nora", "audience": "customer"},
     {"requester_id": "otto", "tenant_id": "umbrella", "email": "otto@example.com", "audience": "customer"},
     {"requester_id": "lena", "tenant_id": "acme", "email": "lena@example.com", "name": "Lena", "audience": "customer"},
-    {"requester_id": "paul", "tenant_id": "acme", "email": "paul@example.com", "name": "Paul", "audience": "customer"},
+    {
+        "requester_id": "paul",
+        "tenant_id": "acme",
+        "email": "paul@example.com",
+        "name": "Paul",
+        "audience": "customer",
+        "locale": "de-AT",
+        "time_zone": "Europe/Vienna",
+    },
     {"requester_id": "bert", "tenant_id": "acme", "email": "bert@example.com", "name": "Bert", "audience": "customer"},
 ]
 

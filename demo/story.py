@@ -215,7 +215,7 @@ def _job(row: Row, settled_at: str) -> dict[str, Any]:
         "job_id": row.job_id,
         "kind": row.kind,
         "tenant_id": "acme",
-        "details": dict(row.details),
+        "details": {**row.details, "finished_at": settled_at},
         "outcome": row.outcome,
         "settled_at": settled_at,
         **row.job,

@@ -18,13 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from notices.examples import check_catalogue
+from notices.kind_files import KindError
 from scripts.template import ROOT, load
 
 BUILD = ROOT / "build"
 
 
 class BuildError(RuntimeError):
-    """A layer could not be built; the message has the makefile's own words."""
+    """Something could not be built; the message has the makefile's own words, or names the kind, file and line."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,15 @@ def artefacts() -> list[Artefact]:
 
 
 def build(out: Path = BUILD, python: str = sys.executable) -> dict[str, Path]:
-    """Build into ``out`` for the interpreter ``python``; the built folders by logical id."""
+    """Build into ``out`` for the interpreter ``python``; the built folders by logical id.
+
+    Raises:
+        BuildError: a layer could not be built, or a kind of message is not right.
+    """
+    try:
+        check_catalogue()
+    except KindError as error:
+        raise BuildError(f"a kind is not right: {error}") from None
     out.mkdir(parents=True, exist_ok=True)
     with (out / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests and the demo may build at the same time

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from notices.codes import Code
 from notices.feedback import News
+from notices.kinds import Kind
 from notices.record import ABANDONED, Attempt, Notice, Status
 from notices_cli.codes import CODES, code_of, detail_of, says
 from notices_cli.dead_letters import Parked
@@ -469,7 +470,8 @@ def _skip(rehearsal: Rehearsal, job: SettledJob | None) -> str:
             if kind is None:
                 of_kind = f"of the kind {job.job.kind}" if job and job.job.kind else "of its kind"
                 return f"nobody is told of jobs {of_kind}"
-            return f"the kind {kind.name} does not tell this outcome, only {', '.join(kind.outcomes)}"
+            declared = ", ".join(kind.outcomes) if isinstance(kind, Kind) else "what it declares"
+            return f"the kind {kind.name} does not tell this outcome, only {declared}"
 
 
 def _expired(job: SettledJob | None, around: Circumstances) -> str:

@@ -8,6 +8,7 @@ import click
 
 from notices_cli.commands.check import check
 from notices_cli.commands.explain import explain
+from notices_cli.commands.kind import kind
 from notices_cli.commands.list import list_notices
 from notices_cli.commands.parked import parked
 from notices_cli.commands.pause import pause, resume
@@ -54,7 +55,7 @@ def notices(ctx: click.Context) -> None:
         ctx.obj = open_tool
 
 
-for _command in (explain, list_notices, retry, parked, pause, resume, check, preview):
+for _command in (explain, list_notices, retry, parked, pause, resume, check, preview, kind):
     notices.add_command(_command)
 
 

@@ -8,7 +8,7 @@ from notices.backoff import Backoff
 from notices.codes import Code
 from notices.event import JobSettled
 from notices.jobs import Job, Requester, Requesters
-from notices.kinds import Catalogue, Kind
+from notices.kinds import AnyKind, Catalogue
 from notices.mail import Answer, Letter, Mail, Verdict
 from notices.message import BaseUrls
 from notices.record import Claim, Clock, Notices, Result, Status
@@ -58,7 +58,7 @@ class Rehearsal:
     """What would become of a job: a skip, or the kind, the job and how the attempt would end."""
 
     skip: Code | None = None
-    kind: Kind | None = None
+    kind: AnyKind | None = None
     job: Job | None = None
     requester: Requester | None = None
     result: Result | None = None

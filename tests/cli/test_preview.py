@@ -35,7 +35,7 @@ def test_the_only_kind_needs_no_name_and_the_text_is_printed(operator):
 
 def test_a_kind_or_language_that_is_not_there_is_refused_with_those_that_are(operator):
     assert "only: workspace_provisioning" in operator.types("preview", "exports", code=2).output
-    assert "only in: en" in operator.types("preview", "--language", "xx", code=2).output
+    assert "only in: de, en" in operator.types("preview", "--language", "xx", code=2).output
 
 
 def test_a_real_job_shows_the_very_letter_that_would_be_sent(operator, tmp_path):

@@ -8,19 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from fakes.kinds import KIND, one_kind
 from notices.examples import check_catalogue, check_kind, load_examples
 from notices.kind_files import KindError
-from notices.kinds import KINDS, load_catalogue
+from notices.kinds import load_catalogue
 
-KIND = "workspace_provisioning"
 Mend = Callable[[str, str, str], None]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("_layout", KIND):
-        shutil.copytree(KINDS / name, tmp_path / "kinds" / name)
-    return tmp_path / "kinds"
+    return one_kind(tmp_path)
 
 
 @pytest.fixture
@@ -60,17 +58,14 @@ def test_a_name_that_is_no_kind_is_only_looked_up(name: str) -> None:
 
 
 def test_every_outcome_and_audience_has_an_example() -> None:
-    for kind in load_catalogue():
+    for kind in load_catalogue().sound:
         told = {(example.outcome, example.audience) for example in load_examples(kind)}
         assert told == {(outcome, audience) for outcome in kind.outcomes for audience in ("staff", "customer")}
 
 
 def test_a_reader_gets_their_region_then_their_language_then_the_default(folder: Path, change: Mend) -> None:
-    shutil.copytree(folder / KIND / "en", folder / KIND / "de")
-    shutil.copytree(folder / KIND / "en", folder / KIND / "de-AT")
-    shutil.copy(folder / "_layout/words/en.j2", folder / "_layout/words/de.j2")
-    people = 'staff = "x"\ncustomer = "y"\n'
-    change("kind.toml", "[ask.en]", f"[ask.de]\n{people}[ask.de-AT]\n{people}[ask.en]")
+    shutil.copytree(folder / KIND / "de", folder / KIND / "de-AT")
+    change("kind.toml", "[ask.de]", '[ask.de-AT]\nstaff = "x"\ncustomer = "y"\n[ask.de]')
     kind = check_catalogue(folder).get(KIND)
     assert kind is not None
     tags = {locale: kind.language(locale).tag for locale in ("de-AT", "de_at", "de-CH", "de", "fr", "", None)}
@@ -111,19 +106,19 @@ def test_a_missing_part_of_the_layout_is_named(folder: Path, name: str) -> None:
         ("kind.toml", 'title = "Workspace provisioning"', "", "kind.toml:", "'title' is missing"),
         ("kind.toml", "title = ", "titel = ", "kind.toml:3:", "'titel' means nothing here"),
         ("kind.toml", '"en"', '"fr"', "kind.toml:4:", "no texts in 'fr'"),
-        ("kind.toml", '= "long_text"', '= "essay"', "kind.toml:11:", "needs a type"),
+        ("kind.toml", '= "long_text"', '= "essay"', "kind.toml:12:", "needs a type"),
         ("kind.toml", "workspace_name =", '"Workspace Name" =', "kind.toml:", "cannot be a fact's name"),
-        ("kind.toml", "/{workspace_id}", "/{workspce_id}", "kind.toml:16:", "{workspce_id}. Use one of "),
-        ("kind.toml", "/{workspace_id}", "/{workspace_id", "kind.toml:16:", "stray brace"),
-        ("kind.toml", "/workspaces/", "/workspaces/../", "kind.toml:16:", "dots"),
-        ("kind.toml", "/workspaces/", "https://hq.example.com/", "kind.toml:16:", "not a path"),
-        ("kind.toml", "customer = ", "client = ", "kind.toml:17:", "[links] has 'client'"),
+        ("kind.toml", "/{workspace_id}", "/{workspce_id}", "kind.toml:18:", "{workspce_id}. Use one of "),
+        ("kind.toml", "/{workspace_id}", "/{workspace_id", "kind.toml:18:", "stray brace"),
+        ("kind.toml", "/workspaces/", "/workspaces/../", "kind.toml:18:", "dots"),
+        ("kind.toml", "/workspaces/", "https://hq.example.com/", "kind.toml:18:", "not a path"),
+        ("kind.toml", "customer = ", "client = ", "kind.toml:19:", "[links] has 'client'"),
         ("kind.toml", "[outcomes.failed]", "[outcomes.Failed]", "kind.toml:", "cannot be an outcome"),
-        ("kind.toml", "[outcomes.failed]", "[outcomes.stopped]", "en/failed.j2:", "no outcome 'failed'"),
+        ("kind.toml", "[outcomes.failed]", "[outcomes.stopped]", "de/failed.j2:", "no outcome 'failed'"),
         ("kind.toml", '"problem"', '"awful"', "kind.toml:", "tone of 'failed'"),
-        ("kind.toml", "tone", "color", "kind.toml:21:", "an outcome has no 'color'"),
+        ("kind.toml", "tone", "color", "kind.toml:23:", "an outcome has no 'color'"),
         ("kind.toml", "[ask.en]", "[ask.fr]", "kind.toml:", "[ask] names 'fr'"),
-        ("kind.toml", 'staff = "the platform team"', "", "kind.toml:27:", "names nobody for staff"),
+        ("kind.toml", 'staff = "the platform team"', "", "kind.toml:29:", "names nobody for staff"),
         ("en/failed.j2", "facts.failure_reason", "facts.reason", "en/failed.j2:13:", "declares no fact 'reason'"),
         ("en/failed.j2", "{{ ask }}", "{{ asc }}", "en/failed.j2:19:", "nothing is called 'asc'"),
         ("en/failed.j2", "{{ ask }}", "{{ facts }}", "en/failed.j2:19:", "facts are used by name"),
@@ -133,13 +128,13 @@ def test_a_missing_part_of_the_layout_is_named(folder: Path, name: str) -> None:
         ("en/failed.j2", "{% block body %}", "{% block boddy %}", "en/failed.j2:6:", "no block is called 'boddy'"),
         ("en/failed.j2", "{% block details %}", "{% block link %}", "en/failed.j2:", "Mend that line"),
         ("en/failed.j2", "{{ ask }}", "{% include 'x' %}", "en/failed.j2:19:", "stands alone"),
-        ("examples.toml", '"failed"', '"stopped"', "examples.toml:19:", "the outcome 'stopped'"),
+        ("examples.toml", '"failed"', '"stopped"', "examples.toml:17:", "the outcome 'stopped'"),
         ("examples.toml", '"staff"', '"customer"', "examples.toml:", "no example of 'succeeded' for staff"),
         ("examples.toml", '"staff"', '"boss"', "examples.toml:3:", "an example for 'boss'"),
         ("examples.toml", "workspace_name", "workspace", "examples.toml:3:", "kind.toml has no 'workspace'"),
         ("examples.toml", '"ws-7f3a"', "[]", "examples.toml:3:", "'workspace_id' is no text"),
         ("examples.toml", "job_id", "job", "examples.toml:3:", "an example has no 'job'"),
-        ("examples.toml", "2026-03-01T09:59:30Z", '"noon"', "examples.toml:3:", "not a time"),
+        ("examples.toml", "2026-03-01T09:59:30Z", '"noon"', "examples.toml:3:", "'finished_at' is no time"),
         (
             "en/failed.j2",
             "{% if facts.failure_reason %}",
@@ -174,3 +169,54 @@ def test_an_outcome_may_have_links_of_its_own(folder: Path, change: Mend) -> Non
     assert kind.outcomes["failed"].links == {"staff": "/jobs/{job_id}"}
     assert kind.outcomes["succeeded"].links["staff"] == "/workspaces/{workspace_id}"
     check_kind(kind)
+
+
+# A broken kind that reaches a function all the same
+
+
+@pytest.fixture
+def two_kinds(folder: Path) -> Path:
+    """The kind that ships, and a copy of it, `export`, to break."""
+    shutil.copytree(folder / KIND, folder / "export")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["kind.toml", "en/failed.j2", "de/succeeded.j2"])
+@pytest.mark.parametrize("content", [b"{% block", b"\xff", b"", None])
+def test_a_broken_kind_leaves_the_other_kinds_alone(two_kinds: Path, name: str, content: bytes | None) -> None:
+    path = two_kinds / "export" / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    catalogue = load_catalogue(two_kinds)
+    assert [kind.name for kind in catalogue.sound] == [KIND]
+    assert [kind.name for kind in catalogue.broken] == ["export"]
+    check_kind(catalogue.sound[0])
+
+
+def test_a_broken_kind_is_told_to_nobody_as_undeclared(two_kinds: Path) -> None:
+    (two_kinds / "export/kind.toml").unlink()
+    kind = load_catalogue(two_kinds).get("export")
+    assert kind is not None
+    assert kind.tells("succeeded")
+
+
+def test_a_check_refuses_a_catalogue_with_a_broken_kind(two_kinds: Path) -> None:
+    (two_kinds / "export/kind.toml").unlink()
+    assert "export/kind.toml: the file is missing" in error_of(two_kinds)
+
+
+def test_words_that_are_shared_break_only_the_kinds_that_use_them(two_kinds: Path) -> None:
+    (two_kinds / "_layout/words/de.j2").write_text("{% block", encoding="utf-8")
+    shutil.rmtree(two_kinds / "export/de")
+    path = two_kinds / "export/kind.toml"
+    path.write_text(path.read_text(encoding="utf-8").partition("[ask.de]")[0], encoding="utf-8")
+    catalogue = load_catalogue(two_kinds)
+    assert [kind.name for kind in catalogue.sound] == ["export"]
+    assert [kind.name for kind in catalogue.broken] == [KIND]
+
+
+def test_a_kind_nested_too_deep_to_read_is_broken_alone(two_kinds: Path) -> None:
+    (two_kinds / "export/kind.toml").write_text("title = " + "[" * 5000 + "]" * 5000, encoding="utf-8")
+    (broken,) = load_catalogue(two_kinds).broken
+    assert broken.name == "export"

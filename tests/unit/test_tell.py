@@ -11,6 +11,7 @@ import pytest
 
 from fakes.clock import START
 from fakes.gate import Gate, Lever, raising
+from fakes.kinds import one_kind
 from fakes.mail import MISCONFIGURED, REFUSED, SEND_EMAIL, THROTTLED, UNKNOWN, failing
 from fakes.store import read_timeout, refusal
 from fakes.world import JOBS, KIND, NOTICES, REQUESTERS, World
@@ -362,6 +363,34 @@ def test_a_text_that_cannot_be_written_is_a_template_error_with_an_alarm(world, 
     assert "workspace_id" in error
     assert world.telemetry.counts["MailMisconfigured", KIND] == 1
     assert world.provider.letters == []
+
+
+def test_a_notice_of_a_broken_kind_is_a_template_error_and_goes_out_once_the_kind_is_mended(world, tmp_path):
+    kinds = shutil.copytree(KINDS, tmp_path / "kinds")
+    (kinds / KIND / "kind.toml").write_text("title = ", encoding="utf-8")
+    world.job()
+    worker = world.worker()
+
+    replace(worker.tell, kinds=load_catalogue(kinds))(JobSettled("job-1", "succeeded"))
+
+    error = failed(world, again=True)
+    assert error.startswith(f"template_error: the kind '{KIND}' is broken (")
+    assert f"{KIND}/kind.toml:1" in error
+    assert len(error) <= 256
+    assert world.telemetry.counts["MailMisconfigured", KIND] == 1
+    assert worker.tell(JobSettled("job-1", "succeeded")).result == "delivered"
+
+
+def test_a_broken_kind_leaves_the_notices_of_other_kinds_alone(world, tmp_path):
+    kinds = one_kind(tmp_path)
+    shutil.copytree(kinds / KIND, kinds / "export")
+    (kinds / "export" / "en" / "succeeded.j2").write_text("{% block", encoding="utf-8")
+    world.job()
+    worker = world.worker()
+
+    told = replace(worker.tell, kinds=load_catalogue(kinds))(JobSettled("job-1", "succeeded"))
+
+    assert told.result == "delivered"
 
 
 def test_anything_unforeseen_is_an_internal_error_without_its_text(world):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from fakes.context import FakeContext
+from fakes.kinds import KIND, one_kind
 from notices import wiring
+from notices.kinds import load_catalogue
 from notices.settings import SettingsError
 
 ENVIRON = {
@@ -81,3 +84,18 @@ def test_a_start_in_production_without_a_from_address_names_both(capsys):
 
 def test_a_start_in_production_with_a_from_address_has_nothing_to_say(capsys):
     assert started(capsys, "set", ENVIRONMENT="production", MAIL_FROM_ADDRESS="mail@example.com") == []
+
+
+@pytest.mark.parametrize("name", ["tell_requester", "find_untold"])
+def test_a_function_starts_with_a_broken_kind_and_says_which(name, monkeypatch, tmp_path, caplog):
+    kinds = one_kind(tmp_path)
+    shutil.copytree(kinds / KIND, kinds / "export")
+    (kinds / "export" / "kind.toml").unlink()
+    monkeypatch.setattr("notices.wiring.load_catalogue", lambda: load_catalogue(kinds))
+
+    assert callable(getattr(wiring, name)(ENVIRON))
+
+    (line,) = [record for record in caplog.records if record.message.startswith("a kind is broken")]
+    assert line.levelname == "ERROR"
+    assert line.kind == "export"
+    assert "export/kind.toml: the file is missing" in line.fault

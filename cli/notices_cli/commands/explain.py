@@ -9,6 +9,7 @@ import click
 
 from notices.event import JobSettled, Unprocessable
 from notices.jobs import Requester
+from notices.kinds import Kind
 from notices.record import Notice
 from notices_cli import explanation
 from notices_cli.explanation import Circumstances, Explanation, Told
@@ -91,7 +92,7 @@ class _Asked:
         if parked is not None:
             return parked
         kind = self._tool.kinds.get(job.job.kind) if job else None
-        outcomes = tuple(kind.outcomes) if kind else ()
+        outcomes = tuple(kind.outcomes) if isinstance(kind, Kind) else ()
         rehearsal = self._rehearsal(job_id, outcome or next(iter(outcomes), "succeeded"))
         if outcome is None and rehearsal is not None and rehearsal.skip is None:
             rehearsal = None  # how the job ended is not known

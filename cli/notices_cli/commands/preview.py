@@ -62,14 +62,17 @@ def preview(
 
 def _kind(kinds: Catalogue, name: str | None) -> Kind:
     names = ", ".join(kind.name for kind in kinds)
+    if name is None and len(kinds.sound) == 1:
+        return kinds.sound[0]
     if name is None:
-        if len(kinds) == 1:
-            return next(iter(kinds))
         raise click.UsageError(f"Which kind? {names}")
-    kind = kinds.get(name)
-    if kind is None:
-        raise click.UsageError(f"There is no kind '{name}', only: {names}.")
-    return kind
+    match kinds.get(name):
+        case Kind() as kind:
+            return kind
+        case None:
+            raise click.UsageError(f"There is no kind '{name}', only: {names}.")
+        case broken:
+            raise refused(f"The kind {name} cannot be rendered: {broken.fault}")
 
 
 def _job(job: str, outcome: str | None, html: Path | None, tool: Tool, out: Output) -> None:

@@ -6,9 +6,8 @@ They are read by tests and tools, never by a function that sends mail.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ EXAMPLE_BASE_URLS = BaseUrls("https://hq.example.com", "https://app.example.com"
 LARGEST_PAGE = 102 * 1024
 """Gmail hides what comes after this many bytes."""
 
-_KEYS = {"outcome", "audience", "job_id", "details", "requester", "settled_at"}
+_KEYS = {"outcome", "audience", "job_id", "details", "requester"}
 _REQUESTER_KEYS = {"name", "time_zone", "locale"}
 # What a reader would take for a mistake: a fact that is not there, template syntax, a gap where a name was.
 _MISTAKES = {
@@ -42,12 +41,15 @@ class Example:
     outcome: str
     job: Job
     requester: Requester
-    settled_at: datetime | None
 
     @property
     def audience(self) -> Audience:
         """Whom it is told to."""
         return self.requester.audience
+
+    def having(self, details: Mapping[str, Any]) -> Example:
+        """Return the same example of a job with other facts."""
+        return replace(self, job=replace(self.job, details=details))
 
     def message(self, kind: Kind, locale: str | None = None) -> Message:
         """Return its message, in another language than the requester's when `locale` says so.
@@ -56,7 +58,7 @@ class Example:
             MessageError: a text cannot be rendered from it.
         """
         requester = replace(self.requester, locale=locale) if locale else self.requester
-        return render(kind, self.outcome, self.job, requester, EXAMPLE_BASE_URLS, settled_at=self.settled_at)
+        return render(kind, self.outcome, self.job, requester, EXAMPLE_BASE_URLS)
 
 
 def load_examples(kind: Kind) -> tuple[Example, ...]:
@@ -85,38 +87,78 @@ def load_examples(kind: Kind) -> tuple[Example, ...]:
 def check_kind(kind: Kind) -> None:
     """Render every example in every language and look at the result as a reader would.
 
+    Each is looked at whole, then without each of its facts and without any: a job may lack what it likes.
+
     Raises:
         KindError: a text that cannot be rendered, a link that leads nowhere, or words that look like a mistake.
     """
-    for example in load_examples(kind):
-        for language in kind.languages.values():
-            _check(kind, example, language.tag)
+    for fault in _faults(kind):
+        raise fault
+
+
+def faults(folder: Path = KINDS) -> list[KindError]:
+    """Return what is wrong with the kinds in `folder`: what keeps a kind from loading, else each text's first fault.
+
+    Raises:
+        KindError: there is no kind at all.
+    """
+    catalogue = load_catalogue(folder)
+    found = [broken.fault for broken in catalogue.broken]
+    for kind in catalogue.sound:
+        by_file: dict[Path, KindError] = {}
+        for fault in _faults(kind):
+            by_file.setdefault(fault.path, fault)
+        found.extend(by_file.values())
+    return found
 
 
 def check_catalogue(folder: Path = KINDS) -> Catalogue:
     """Return the catalogue when each kind in `folder` is right, examples and all. Raises KindError otherwise."""
-    catalogue = load_catalogue(folder)
-    for kind in catalogue:
-        check_kind(kind)
-    return catalogue
+    for fault in faults(folder):
+        raise fault
+    return load_catalogue(folder)
+
+
+def _faults(kind: Kind) -> Iterator[KindError]:
+    try:
+        examples = load_examples(kind)
+    except KindError as fault:
+        yield fault
+        return
+    for example in examples:
+        for language in kind.languages.values():
+            try:
+                _check(kind, example, language.tag)
+            except KindError as fault:
+                yield fault
 
 
 def _check(kind: Kind, example: Example, tag: str) -> None:
-    path = kind.folder / tag / f"{example.outcome}.j2"
     who = f"the example of '{example.outcome}' for {example.audience}"
+    message = _check_message(kind, example, tag, who)
+    if example.audience in kind.outcomes[example.outcome].links and (
+        f"{EXAMPLE_BASE_URLS.of(example.audience)}/" not in message.text
+    ):
+        raise KindError(kind.folder / "kind.toml", f"{who} has no link, although a path is declared. Mend one.")
+    for name in example.job.details:
+        rest = {other: value for other, value in example.job.details.items() if other != name}
+        _check_message(kind, example.having(rest), tag, f"{who}, without {name},")
+    _check_message(kind, example.having({}), tag, f"{who}, without any fact,")
+
+
+def _check_message(kind: Kind, example: Example, tag: str, who: str) -> Message:
+    path = kind.folder / tag / f"{example.outcome}.j2"
     try:
         message = example.message(kind, tag)
     except MessageError as error:
-        raise KindError(path, f"{who} does not render: {error}. Mend the text or the example.") from None
+        raise KindError(path, f"{who} does not render: {error.problem}. {error.remedy}", line=error.line) from None
     for part in (message.subject, message.text):
         for mistake, pattern in _MISTAKES.items():
             if re.search(pattern, part):
                 raise KindError(path, f"{who} shows {mistake}. Mend the text or the example.")
-    declared = kind.outcomes[example.outcome].links.get(example.audience)
-    if declared and f"{EXAMPLE_BASE_URLS.of(example.audience)}/" not in message.text:
-        raise KindError(kind.folder / "kind.toml", f"{who} has no link, although a path is declared. Mend one.")
     if len(message.html.encode()) > LARGEST_PAGE:
         raise KindError(path, f"{who} makes a page of more than 102 KB, which Gmail cuts. Say less.")
+    return message
 
 
 def _example(kind: Kind, path: Path, entry: Mapping[str, Any], line: int | None) -> Example:
@@ -139,10 +181,9 @@ def _example(kind: Kind, path: Path, entry: Mapping[str, Any], line: int | None)
         raise wrong(f"an example for '{audience}'. Use {listed(AUDIENCES)}.")
     for name, value in details.items():
         if not fits(kind.facts[name], value):
-            raise wrong(f"the fact '{name}' is no {kind.facts[name]}, as kind.toml declares it. Correct one of them.")
-    settled_at = entry.get("settled_at")
-    if settled_at is not None and not isinstance(settled_at, datetime):
-        raise wrong("settled_at is not a time. Write it as 2026-03-01T09:59:30Z.")
+            declared = kind.facts[name]
+            how = "Write it as 2026-03-01T09:59:30Z." if declared == "time" else "Correct one of them."
+            raise wrong(f"the fact '{name}' is no {declared}, as kind.toml declares it. {how}")
     job = Job(str(entry.get("job_id", "job-0001")), kind.name, tenant_id="tenant-example", details=details)
     requester = Requester("requester-example", tenant_id="tenant-example", audience=audience, **person)
-    return Example(outcome, job, requester, settled_at.replace(tzinfo=settled_at.tzinfo or UTC) if settled_at else None)
+    return Example(outcome, job, requester)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from notices.plain_text import one_line, shorten
 from notices.templates import digits
 
-FactType = Literal["text", "long_text", "number", "flag", "list"]
-"""What a kind may declare a fact to be: words (at most 200 characters, or 1,000), a number, a yes or no,
-a list of texts."""
+FactType = Literal["text", "long_text", "number", "flag", "list", "time"]
+"""What a kind may declare a fact to be: words (at most 200 characters, or 1,000), a number, a yes or no, a list of
+texts, or a moment."""
 
 FACT_TYPES: tuple[str, ...] = get_args(FactType)
 
@@ -25,7 +26,8 @@ def present_facts(declared: Mapping[str, FactType], details: Mapping[str, Any]) 
     """Return the declared facts that `details` really holds, fit to print.
 
     A fact that is missing, null, empty, invisible or of another type is absent: it is left out, so that the
-    texts do without it. Facts that the kind does not declare are ignored. A number may stand for a text.
+    texts do without it. Facts that the kind does not declare are ignored. A number may stand for a text. A time is
+    an aware datetime here; the message puts it into words.
     """
     facts = {name: _READERS[kind](details.get(name)) for name, kind in declared.items()}
     return {name: value for name, value in facts.items() if value is not None}
@@ -68,6 +70,19 @@ def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
+def _time(value: Any) -> datetime | None:
+    """Return a moment: ISO 8601 text as the platform stores it, or a datetime as an example has it.
+
+    Without an offset it is absent: nobody knows which moment is meant, and a wrong time is worse than none.
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    return value if isinstance(value, datetime) and value.utcoffset() is not None else None
+
+
 def _list(value: Any) -> list[str] | None:
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=str)
@@ -82,4 +97,5 @@ _READERS: dict[FactType, Callable[[Any], Any]] = {
     "number": number,
     "flag": _flag,
     "list": _list,
+    "time": _time,
 }

@@ -21,6 +21,12 @@ class KindError(Exception):
         super().__init__(f"{shown}:{line}: {problem}" if line else f"{shown}: {problem}")
         self.path, self.line, self.problem = path, line, problem
 
+    @property
+    def place(self) -> str:
+        """The file and line in few words: the end of its path, short enough for a notice's `error`."""
+        end = "/".join(self.path.parts[-3:])[-120:]
+        return f"{end}:{self.line}" if self.line else end
+
 
 def read(path: Path) -> str:
     """Return a file's text. Raises KindError when it is not there or not UTF-8."""
@@ -39,7 +45,7 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
         return tomllib.loads(source), source
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
-        line = int(at[1]) if at else None
+        line = int(at[1]) if at else source.count("\n") + 1  # else it says "at end of document"
         raise KindError(path, f"this is not TOML: {error}. Mend it.", line=line) from None
 
 

@@ -12,12 +12,10 @@ from notices.kind_files import KindError, listed, read
 from notices.passages import STRUCTURE
 from notices.templates import compile_template
 
-_NAMES = {"facts", "audience", "job_id", "requester_name", "settled_at", "has_link", "ask"}
+_NAMES = {"facts", "audience", "job_id", "requester_name", "has_link", "ask"}
 _SHARED_NAMES = (_NAMES - {"facts"}) | {"at"}
 _BLOCKS = {"subject": True, "body": True, "link": True, "details": False}  # whether each is needed
-_SHARED_BLOCKS = dict.fromkeys(
-    ("greeting", "copy_link", "no_link", "when", "when_label", "reference_label", "why", "ask"), True
-)
+_SHARED_BLOCKS = dict.fromkeys(("greeting", "copy_link", "no_link", "when", "reference_label", "why", "ask"), True)
 _GLOBALS = {"loop", "range", "namespace"}
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from jinja2 import Template
@@ -25,7 +26,18 @@ from notices.kind_toml import NAME, KindToml, Outcome
 from notices.locales import LOCALE, fallbacks, is_right_to_left
 from notices.templates import page_environment, plain_environment, words_environment
 
-__all__ = ["KINDS", "Catalogue", "Kind", "KindError", "Language", "Layout", "Outcome", "load_catalogue"]
+__all__ = [
+    "KINDS",
+    "AnyKind",
+    "BrokenKind",
+    "Catalogue",
+    "Kind",
+    "KindError",
+    "Language",
+    "Layout",
+    "Outcome",
+    "load_catalogue",
+]
 
 KINDS = Path(__file__).parent / "kinds"
 """Where the kinds that ship are."""
@@ -74,16 +86,45 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenKind:
+    """A kind that could not be loaded, of which its name is all that is known.
+
+    It tells every outcome: each notice is claimed, fails with `template_error` and is tried again, so that nothing
+    is lost until the kind is mended. An outcome that the mended kind does not declare is closed then.
+    """
+
+    name: str
+    fault: KindError
+
+    def tells(self, _outcome: str) -> bool:
+        """Whether the requester is told of this outcome: nobody knows, so yes."""
+        return True
+
+
+AnyKind = Kind | BrokenKind
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """The kinds by name. A name that comes from elsewhere is looked up here, never used as a path."""
 
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, AnyKind]
 
-    def get(self, name: str) -> Kind | None:
+    def get(self, name: str) -> AnyKind | None:
         """Return the kind called `name`, or None when nobody is told of such jobs."""
         return self.kinds.get(name)
 
-    def __iter__(self) -> Iterator[Kind]:
+    @property
+    def sound(self) -> tuple[Kind, ...]:
+        """The kinds that could be loaded."""
+        return tuple(kind for kind in self if isinstance(kind, Kind))
+
+    @property
+    def broken(self) -> tuple[BrokenKind, ...]:
+        """The kinds that could not."""
+        return tuple(kind for kind in self if isinstance(kind, BrokenKind))
+
+    def __iter__(self) -> Iterator[AnyKind]:
         return iter(self.kinds.values())
 
     def __len__(self) -> int:
@@ -93,38 +134,59 @@ class Catalogue:
 def load_catalogue(folder: Path = KINDS) -> Catalogue:
     """Read, check and compile every kind in `folder`.
 
+    A kind in which something is missing, misspelt or cannot work is in the catalogue as a BrokenKind, and takes no
+    other down with it. Tests and tools refuse it (`notices.examples.check_catalogue`, which also looks at how the
+    texts come out); a function tells of the others.
+
     Raises:
-        KindError: something that a kind declares is missing, misspelt or cannot work. (That the texts come out
-            right is what `notices.examples.check_kind` looks at.)
+        KindError: there is no kind at all. An empty catalogue would skip every job without a word.
     """
     if not folder.is_dir():
         raise KindError(folder, "there is no such folder. Put the kinds in it and deploy it with the code.")
     shelf = _Shelf(folder)
-    kinds = {path.name: _load_kind(path, shelf) for path in _folders(folder)}
+    kinds = {path.name: _kind_or_fault(path, shelf) for path in _folders(folder)}
     if not kinds:
         raise KindError(folder, "it holds no kind. Add a folder with a kind.toml.")
     return Catalogue(kinds)
 
 
 class _Shelf:
-    """What the kinds share while they are loaded: the environments, the layout, the shared words."""
+    """What the kinds share while they are loaded: the environments, the layout, the shared words.
+
+    Each part is read when the first kind needs it, so what is wrong with it is the fault of those that do.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "_layout"
         self.words = {rtl: words_environment(rtl=rtl) for rtl in (False, True)}
-        self.layout = Layout(
+        self._paths = {path.stem.lower(): path for path in (self.folder / "words").glob("*.j2")}
+        self._shared: dict[str, Template] = {}
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(
             text=layout(plain_environment(), self.folder / "text.j2"),
             page=layout(page_environment(), self.folder / "page.j2"),
         )
-        paths = sorted((self.folder / "words").glob("*.j2"))
-        self.shared = {path.stem.lower(): shared_text(self.words[is_right_to_left(path.stem)], path) for path in paths}
 
     def shared_words(self, folder: Path) -> Template:
         for tag in fallbacks(folder.name):
-            if tag in self.shared:
-                return self.shared[tag]
+            if tag in self._paths:
+                if tag not in self._shared:
+                    environment = self.words[is_right_to_left(self._paths[tag].stem)]
+                    self._shared[tag] = shared_text(environment, self._paths[tag])
+                return self._shared[tag]
         missing = self.folder / "words" / f"{folder.name}.j2"
         raise KindError(missing, f"the file is missing, and '{folder.parent.name}' has texts in that language. Add it.")
+
+
+def _kind_or_fault(folder: Path, shelf: _Shelf) -> AnyKind:
+    try:
+        return _load_kind(folder, shelf)
+    except KindError as fault:
+        return BrokenKind(folder.name, fault)
+    except Exception as error:  # noqa: BLE001 - unreadable, nested too deep: whatever it is, it is this kind's alone
+        return BrokenKind(folder.name, KindError(folder, f"it cannot be loaded: {type(error).__name__}. Mend it."))
 
 
 def _load_kind(folder: Path, shelf: _Shelf) -> Kind:

@@ -6,9 +6,11 @@ escapes everything that is printed into it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from traceback import walk_tb
 from typing import Any
 
 from jinja2 import Template
@@ -16,10 +18,10 @@ from jinja2 import Template
 from notices.codes import Code
 from notices.facts import present_facts, text, whole_text
 from notices.jobs import Audience, Job, Requester
-from notices.kinds import Kind, Language
+from notices.kinds import AnyKind, BrokenKind, Kind, Language
 from notices.links import link
 from notices.passages import as_details, as_line, as_passages
-from notices.plain_text import one_line, shorten
+from notices.plain_text import isolate, one_line, shorten
 from notices.reader_time import reader_time
 from notices.templates import AbsentError, render_block
 
@@ -37,6 +39,17 @@ class MessageError(Exception):
     """
 
     code = Code.TEMPLATE_ERROR
+
+    def __init__(self, problem: str, where: str | None = None, line: int | None = None) -> None:
+        place = f"{where}:{line}" if line else where
+        super().__init__(f"{problem} ({place})" if place else problem)
+        self.problem, self.line = problem, line
+
+    @property
+    def remedy(self) -> str:
+        """What its author may do about it."""
+        fact = re.fullmatch(r"'(\w+)' is absent", self.problem)
+        return f"Put that part between {{% if facts.{fact[1]} %}} and {{% endif %}}." if fact else "Mend the text."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +73,17 @@ class Message:
     html: str
 
 
-def render(
-    kind: Kind,
-    outcome: str,
-    job: Job,
-    requester: Requester,
-    base_urls: BaseUrls,
-    *,
-    settled_at: datetime | None = None,
-) -> Message:
+def render(kind: AnyKind, outcome: str, job: Job, requester: Requester, base_urls: BaseUrls) -> Message:
     """Return the message that tells `requester` how `job` ended.
 
     Facts that are missing, null or empty are absent: the texts do without them. With no base URL or path for the
     requester's audience, or no value for a fact in the path, the message has no link and says whom to ask.
 
     Raises:
-        MessageError: a text needs something absent, or a template fails in any other way.
+        MessageError: the kind is broken, a text needs something absent, or a template fails in any other way.
     """
+    if isinstance(kind, BrokenKind):
+        raise MessageError(f"the kind '{kind.name}' is broken", kind.fault.place)
     if not kind.tells(outcome):
         raise MessageError(f"the kind '{kind.name}' has no such outcome")
     audience: Audience = "staff" if requester.audience == "staff" else "customer"
@@ -88,11 +95,10 @@ def render(
         _link_values(kind, job.job_id, details),
     )
     values = {
-        "facts": present_facts(kind.facts, details),
+        "facts": _facts(kind, details, language, requester.time_zone),
         "audience": audience,
         "job_id": text(job.job_id),
         "requester_name": text(requester.name, NAME_LIMIT),
-        "settled_at": _settled_at(language, settled_at, requester.time_zone),
         "has_link": url is not None,
         "ask": language.ask[audience],
     }
@@ -118,18 +124,15 @@ def _parts(language: Language, outcome: str, values: dict[str, Any]) -> dict[str
     passages = as_passages(_block(own, "body", values))
     subject = shorten(one_line(heading), SUBJECT_LIMIT)
     if not subject or not passages:
-        raise MessageError(f"the block '{'body' if subject else 'subject'}' is empty ({own.name})")
-    common = [
-        (as_line(_block(shared, f"{label}_label", values)), values[fact])
-        for label, fact in (("when", "settled_at"), ("reference", "job_id"))
-        if fact in values
-    ]
+        raise MessageError(f"the block '{'body' if subject else 'subject'}' is empty", own.name)
+    job_id = isolate(values.get("job_id", ""), rtl=language.rtl)
+    reference = [(as_line(_block(shared, "reference_label", values)), job_id)] if job_id else []
     return {
         "subject": subject,
         "heading": heading,
         "passages": passages,
         "link": as_line(_block(own, "link", values)),
-        "details": [*as_details(_block(own, "details", values)), *common],
+        "details": [*as_details(_block(own, "details", values)), *reference],
     } | {name: as_line(_block(shared, name, values)) for name in ("greeting", "copy_link", "no_link", "why", "ask")}
 
 
@@ -139,10 +142,17 @@ def _link_values(kind: Kind, job_id: str, details: Mapping[str, Any]) -> dict[st
     return {name: value for name, value in whole.items() if value}
 
 
-def _settled_at(language: Language, moment: datetime | None, zone_name: str | None) -> str | None:
-    if moment is None:
-        return None
-    return as_line(_block(language.shared, "when", {"at": reader_time(moment, zone_name)})) or None
+def _facts(kind: Kind, details: Mapping[str, Any], language: Language, zone_name: str | None) -> dict[str, Any]:
+    """Return the facts that the job has, its times in the reader's language and zone."""
+    facts = present_facts(kind.facts, details)
+    return {
+        name: _when(language, value, zone_name) if isinstance(value, datetime) else value
+        for name, value in facts.items()
+    }
+
+
+def _when(language: Language, moment: datetime, zone_name: str | None) -> str:
+    return as_line(_block(language.shared, "when", {"at": reader_time(moment, zone_name)}))
 
 
 def _block(template: Template, name: str, values: dict[str, Any]) -> str:
@@ -156,7 +166,13 @@ def _guarded(template: Template, rendered: Callable[[], str]) -> str:
     try:
         return rendered()
     except AbsentError as error:
-        problem = str(error)
+        problem, line = str(error), _line(template, error)
     except Exception as error:  # noqa: BLE001 - a template may raise anything, and no more than its name is told
-        problem = type(error).__name__
-    raise MessageError(f"{problem} ({template.name})")
+        problem, line = type(error).__name__, _line(template, error)
+    raise MessageError(problem, template.name, line)
+
+
+def _line(template: Template, error: Exception) -> int | None:
+    """Return the line of the template that raised `error`, None when it was raised elsewhere."""
+    at = [line for frame, line in walk_tb(error.__traceback__) if frame.f_globals.get("blocks") is template.blocks]
+    return template.get_corresponding_lineno(at[-1]) if at else None

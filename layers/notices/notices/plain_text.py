@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Literal
 
 ELLIPSIS = "…"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
@@ -51,6 +52,26 @@ def isolate(line: str, *, rtl: bool) -> str:
     directions = {unicodedata.bidirectional(char) for char in line} if rtl or not line.isascii() else frozenset()
     against = "L" in directions if rtl else not _RIGHT_TO_LEFT.isdisjoint(directions)
     return f"{ISOLATE}{line}{END_ISOLATE}" if against else line
+
+
+def direction(line: str) -> Literal["ltr", "rtl"] | None:
+    """Return the direction of the first letter that has one (Unicode's annex 9, rule P2), None without any.
+
+    What stands in an isolate of its own does not count, nor does what comes after the isolate that `line` is in.
+    """
+    depth = 0
+    for char in line:
+        if char == ISOLATE:
+            depth += 1
+        elif char == END_ISOLATE:
+            depth -= 1
+        if depth < 0:
+            break
+        if depth == 0:
+            found = unicodedata.bidirectional(char)
+            if found == "L" or found in _RIGHT_TO_LEFT:
+                return "ltr" if found == "L" else "rtl"
+    return None
 
 
 def _joined(line: str, at: int) -> bool:

@@ -1,24 +1,24 @@
-"""When a job settled, on the reader's own clock."""
+"""A moment on the reader's own clock, with the clock named (DESIGN 3.2, `time_zone`)."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 
 def reader_time(moment: datetime, zone_name: str | None) -> dict[str, Any]:
-    """Return `moment` in the reader's zone: year, month and day, hour and minute in two digits, and the zone.
+    """Return an aware `moment` in the reader's zone, in the parts that a language puts together.
 
-    A zone that is absent, unknown or missing from this machine's zone data gives UTC. A `moment` without an
-    offset is taken as UTC.
+    `year`, `month` and `day` are numbers, `hour` and `minute` two digits each. `zone` is the name of the zone, and
+    `offset` how far it is from UTC at that moment (`UTC+1`, `UTC-3:30`), which also tells the two hours apart that
+    share their numbers when a clock is put back. A zone that is absent, unknown or missing from this machine's
+    zone data gives UTC.
     """
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
     name, zone = _zone(zone_name)
     try:
         local = moment.astimezone(zone)
     except OverflowError:  # the first or last day that a datetime can hold
-        name, local = "UTC", moment.astimezone(UTC)
+        name, local = "UTC", moment.replace(tzinfo=UTC)
     return {
         "year": local.year,
         "month": local.month,
@@ -26,6 +26,7 @@ def reader_time(moment: datetime, zone_name: str | None) -> dict[str, Any]:
         "hour": f"{local.hour:02}",
         "minute": f"{local.minute:02}",
         "zone": name,
+        "offset": _offset(local.utcoffset() or timedelta()),
     }
 
 
@@ -38,3 +39,11 @@ def _zone(name: str | None) -> tuple[str, tzinfo]:
         except (KeyError, ValueError, OSError):  # unknown; not a zone's name; a folder of zones
             pass
     return "UTC", UTC
+
+
+def _offset(offset: timedelta) -> str:
+    minutes = round(offset.total_seconds() / 60)
+    if not minutes:
+        return "UTC"
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'+' if minutes > 0 else '-'}{hours}" + (f":{rest:02}" if rest else "")

@@ -16,7 +16,7 @@ from notices.codes import Code
 from notices.database import CALL_SECONDS, DatabaseError
 from notices.event import JobSettled, Unprocessable
 from notices.jobs import Job, Requester
-from notices.kinds import Catalogue, Kind
+from notices.kinds import AnyKind, Catalogue
 from notices.lookups import FindJob, FindRequester, Lookups
 from notices.mail import (
     CONNECT_SECONDS,
@@ -59,7 +59,7 @@ class Skipped:
     """
 
     why: Code
-    kind: Kind | None = None
+    kind: AnyKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Tell:
 
     # -- hop 1 --------------------------------------------------------------------------------------------------
 
-    def find(self, event: JobSettled) -> tuple[Kind, Job] | Skipped:
+    def find(self, event: JobSettled) -> tuple[AnyKind, Job] | Skipped:
         """Return the kind and the job, or why nobody is told. Of an event that is no retry, it only reads.
 
         Raises:
@@ -159,7 +159,7 @@ class Tell:
 
     # -- hop 3 --------------------------------------------------------------------------------------------------
 
-    def attempt(self, claim: Claim, kind: Kind, job: Job) -> Result:
+    def attempt(self, claim: Claim, kind: AnyKind, job: Job) -> Result:
         """Deliver, whatever happens: the claim exists, so an error of any sort is a failed attempt."""
         try:
             requester = self.requesters.get(job.requester_id or "")
@@ -172,7 +172,7 @@ class Tell:
             self.telemetry.error("unforeseen error", job_id=claim.job_id, fault=fault(error))
             return self._failed(claim, Code.INTERNAL_ERROR, f"{Code.INTERNAL_ERROR}: {type(error).__name__}")
 
-    def _deliver(self, claim: Claim, kind: Kind, job: Job, requester: Requester) -> Result:
+    def _deliver(self, claim: Claim, kind: AnyKind, job: Job, requester: Requester) -> Result:
         if requester.audience != "staff" and (not job.tenant_id or requester.tenant_id != job.tenant_id):
             self.telemetry.count("TenantMismatch", kind.name)
             return _failed_for_good(Code.TENANT_MISMATCH)

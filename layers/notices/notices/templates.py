@@ -7,6 +7,7 @@ threads meet a template for the first time), and never from data.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 from jinja2 import Environment, Template, Undefined, UndefinedError, nodes
 from markupsafe import Markup, escape
 
-from notices.plain_text import END_ISOLATE, ISOLATE, isolate
+from notices.plain_text import END_ISOLATE, ISOLATE, direction, isolate
 
 
 class AbsentError(UndefinedError):
@@ -124,6 +125,19 @@ def _printed(value: Any) -> Any:
 
 
 def _isolated(value: str) -> Markup:
-    """Escape `value`, with elements for the isolates that `isolate` put in (data holds none of its own)."""
-    escaped = str(escape(value))
-    return Markup(escaped.replace(ISOLATE, "<bdi>").replace(END_ISOLATE, "</bdi>"))  # noqa: S704 - escaped
+    """Escape `value`, with elements for the isolates that `isolate` put in (data holds none of its own).
+
+    A span with a `dir`, which nearly every mail client keeps and which isolates; Gmail and Outlook drop `bdi`.
+    """
+    parts = _ISOLATES.split(value)
+    return Markup("").join(
+        Markup('<span dir="{}">').format(direction("".join(parts[at + 1 :])) or "auto")
+        if part == ISOLATE
+        else Markup("</span>")
+        if part == END_ISOLATE
+        else escape(part)
+        for at, part in enumerate(parts)
+    )
+
+
+_ISOLATES = re.compile(f"([{ISOLATE}{END_ISOLATE}])")

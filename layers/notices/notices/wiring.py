@@ -60,7 +60,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
     requesters = Table(connection, settings.requesters_table, REQUESTER_KEYS)
     notices = Table(connection, settings.notices_table, NOTICE_KEYS)
     tell = Tell(
-        kinds=load_catalogue(),
+        kinds=_kinds(telemetry),
         jobs=Jobs(jobs),
         requesters=Requesters(requesters),
         notices=_notices(notices, settings),
@@ -126,7 +126,7 @@ def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
     settings = read(environ, required=("NOTICES_TABLE", "JOBS_TABLE", *needed), unused=MAIL_VARIABLES)
     telemetry = _telemetry(environ)
     connection = _connection(settings)
-    kinds = load_catalogue()
+    kinds = _kinds(telemetry)
     find = untold.FindUntold(
         source=_source(settings, connection, kinds),
         connection=connection,
@@ -154,6 +154,16 @@ def _source(settings: Settings, connection: Connection, kinds: Catalogue) -> unt
 
 def _telemetry(environ: Mapping[str, str]) -> PowertoolsTelemetry:
     return PowertoolsTelemetry(environ.get("POWERTOOLS_SERVICE_NAME") or SERVICE)
+
+
+def _kinds(telemetry: PowertoolsTelemetry) -> Catalogue:
+    """Load the kinds. The build refuses a broken one; one that gets here all the same stops no other."""
+    catalogue = load_catalogue()
+    for broken in catalogue.broken:
+        telemetry.error(
+            "a kind is broken: its notices fail until it is mended", kind=broken.name, fault=str(broken.fault)
+        )
+    return catalogue
 
 
 def _connection(settings: Settings) -> Connection:
