@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """`says` completes "because ..."; `remedy` is what to do first. `group` says what the system does of itself."""
+    """`says` completes "because ..."; `remedy` is what to do first, if anything is; `group` what happens of itself."""
 
     says: str
     remedy: str
     group: str  # retried; for_good; closed; gave_up
 
-
-_WAIT = "Nothing is to be done."
 
 CODES: Mapping[str, Code] = {
     "address_missing": Code(
@@ -38,11 +36,11 @@ CODES: Mapping[str, Code] = {
         "the requester is not in the requesters table", "Have the platform put the requester there.", "retried"
     ),
     "template_error": Code("the kind's text cannot be rendered", "Mend the kind and deploy it.", "retried"),
-    "throttled": Code("SES was busy: above the sending rate", _WAIT, "retried"),
+    "throttled": Code("SES was busy: above the sending rate", "", "retried"),
     "quota_exceeded": Code(
         "the account's daily quota is used up", "Have the SES quota raised; the retry goes on by itself.", "retried"
     ),
-    "provider_unreachable": Code("no connection to SES could be made", _WAIT, "retried"),
+    "provider_unreachable": Code("no connection to SES could be made", "", "retried"),
     "provider_misconfigured": Code(
         "SES would not send for a setting of ours",
         "Mend the setting that notices check names; then the notices go out by themselves.",
@@ -62,7 +60,7 @@ CODES: Mapping[str, Code] = {
         "retried",
     ),
     "reopened": Code("an operator re-opened it", "", "retried"),
-    "gave_up": Code("it still failed when the retry horizon was reached", "Mend the cause, then retry it.", "gave_up"),
+    "gave_up": Code("it still failed when the retry horizon was reached", "Mend the cause.", "gave_up"),
     "job_removed": Code("the job was removed or is not there", "Nothing: nobody is told of such a job.", "closed"),
     "no_requester": Code("nobody asked for the job", "Nothing: there is nobody to tell.", "closed"),
     "undeclared": Code("nobody is told of this kind or outcome", "Nothing: the kind does not notify.", "closed"),

@@ -233,7 +233,7 @@ def _retrying(notice: Notice, around: Circumstances) -> Explanation:
             f"It was put back on the queue. If that comes to nothing, the retry looks at it at {when(due, around.now)}."
         )
         remedy = ""
-    explanation = _upcoming(notice, state, failed, f"{upcoming} {remedy}".strip(), due, around)
+    explanation = _upcoming(notice, state, failed, upcoming, due, around, remedy)
     if code == "provider_unknown" and explanation.told is Told.NOT_YET:
         return replace(explanation, told=Told.DOUBTFUL)
     if explanation.step is None and code in ("provider_misconfigured", "sender_unset"):
@@ -242,10 +242,11 @@ def _retrying(notice: Notice, around: Circumstances) -> Explanation:
 
 
 def _upcoming(
-    notice: Notice, state: State, headline: str, upcoming: str, due: datetime, around: Circumstances
+    notice: Notice, state: State, headline: str, upcoming: str, due: datetime, around: Circumstances, remedy: str = ""
 ) -> Explanation:
     """Explain what has a next attempt; that comes only while sending goes on."""
     reason = code_of(notice.error) or None
+    upcoming = f"{upcoming} {remedy}".strip()
     if around.sending is not None and not around.sending.on:
         upcoming = f"Nothing while sending is paused ({around.sending}). Once it goes on: {_lower(upcoming)}"
         step = command("resume", suffix=around.suffix)
