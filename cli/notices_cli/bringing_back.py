@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from notices.codes import NOBODY_TO_TELL, Code
 from notices.database import DatabaseError
 from notices.queues import BATCH, JobSettledQueue, QueueError, Retry
 from notices.record import Notice, Notices, Status
@@ -51,10 +52,10 @@ def plan(notice: Notice, now: datetime, *, suppressed: bool, force: bool, named:
             due = when(notice.next_attempt_at, now)
             return Plan(notice, Act.LEAVE, f"an attempt may be sending it; left to the retry at {due}")
     code = code_of(notice.error)
-    if code == "provider_unknown" and notice.next_attempt_at and now < notice.next_attempt_at and not force:
+    if code == Code.PROVIDER_UNKNOWN and notice.next_attempt_at and now < notice.next_attempt_at and not force:
         due = when(notice.next_attempt_at, now)
         return Plan(notice, Act.LEAVE, f"SES may have it; left to SES's events, then to the retry at {due}")
-    if code in CODES and CODES[code].group == "closed" and not named:
+    if code in NOBODY_TO_TELL and not named:
         return Plan(notice, Act.LEAVE, f"closed: {CODES[code].says}; name the job to send it all the same")
     return Plan(notice, Act.QUEUE, notice.error or "its attempt came to nothing")
 

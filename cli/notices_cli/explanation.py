@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from notices.codes import Code
+from notices.codes import FOR_GOOD, NOBODY_TO_TELL, Code
 from notices.feedback import News
 from notices.kinds import Kind
 from notices.record import ABANDONED, Attempt, Notice, Status
-from notices_cli.codes import CODES, code_of, detail_of, says
+from notices.retry import tried_since
+from notices_cli.codes import CODES, RETRIED, code_of, detail_of, says
 from notices_cli.dead_letters import Parked
 from notices_cli.questions import SettledJob
 from notices_cli.rehearsal import Rehearsal
@@ -210,7 +211,7 @@ def _retrying(notice: Notice, around: Circumstances) -> Explanation:
     reopened = code == Code.REOPENED
     state = State.REOPENED if reopened else State.RETRYING
     failed = f"Not told yet: attempt {int(notice.attempts)} failed because {says(notice.error)}."
-    if code == "provider_unknown":
+    if code == Code.PROVIDER_UNKNOWN:
         failed = f"Perhaps told: in attempt {int(notice.attempts)} {says(notice.error)}."
     if reopened:
         failed = f"Not told yet: {says(notice.error)}."
@@ -218,25 +219,24 @@ def _retrying(notice: Notice, around: Circumstances) -> Explanation:
         upcoming = f"The retry tries it again at {when(due, around.now)}."
     else:
         upcoming = f"It has been due since {when(due, around.now)}: the retry, each minute, brings it back."
-    given_up = notice.created_at + around.horizon if around.horizon is not None else None
+    began = tried_since(notice)
+    given_up = began + around.horizon if around.horizon is not None else None
     if given_up is not None and not reopened:
         if given_up > max(due, around.now):
             upcoming += f" If it still fails at {when(given_up, around.now)}, it is given up."
         else:
-            upcoming = (
-                f"The retry gives it up at its next run: its first claim is {span(around.now - notice.created_at)} old."
-            )
+            upcoming = f"The retry gives it up at its next run: it has failed for {span(around.now - began)}."
     remedy = CODES[code].remedy if code in CODES else ""
-    if code in CODES and CODES[code].group != "retried":
+    if code in CODES and code not in RETRIED:
         # it has a next attempt all the same: an operator's notices retry moved it on
         upcoming = (
             f"It was put back on the queue. If that comes to nothing, the retry looks at it at {when(due, around.now)}."
         )
         remedy = ""
     explanation = _upcoming(notice, state, failed, upcoming, due, around, remedy)
-    if code == "provider_unknown" and explanation.told is Told.NOT_YET:
+    if code == Code.PROVIDER_UNKNOWN and explanation.told is Told.NOT_YET:
         return replace(explanation, told=Told.DOUBTFUL)
-    if explanation.step is None and code in ("provider_misconfigured", "sender_unset"):
+    if explanation.step is None and code in (Code.PROVIDER_MISCONFIGURED, Code.SENDER_UNSET):
         return replace(explanation, step=command("check", suffix=around.suffix))
     return explanation
 
@@ -265,19 +265,20 @@ def _ended(notice: Notice, rehearsal: Rehearsal | None, around: Circumstances) -
     """Explain what failed and is not tried again: refused for good, given up, or closed."""
     code = code_of(notice.error)
     about = CODES.get(code)
-    group = about.group if about else "for_good"
     retry = command("retry", notice.job_id, notice.outcome, suffix=around.suffix)
     remedy = about.remedy if about else "See the log of TellRequesterFunction for this job."
-    state = {"closed": State.CLOSED, "gave_up": State.GAVE_UP}.get(group, State.FAILED_FOR_GOOD)
-    if group == "gave_up":
+    state = State.FAILED_FOR_GOOD
+    if code == Code.GAVE_UP:
+        state = State.GAVE_UP
         last = detail_of(notice.error)
         headline = f"Not told: given up {span(_since(notice, notice.handled_at))} after the first claim. "
         headline += (
             "Its last attempt came to nothing." if last == ABANDONED else f"It failed last because {says(last)}."
         )
         last_about = CODES.get(code_of(last))
-        remedy = last_about.remedy if last_about and last_about.group == "for_good" else remedy
-    elif group == "closed":
+        remedy = last_about.remedy if last_about and code_of(last) in FOR_GOOD else remedy
+    elif code in NOBODY_TO_TELL:
+        state = State.CLOSED
         headline = f"Not told, and closed: {says(notice.error)}."
     else:
         headline = f"Not told: it failed for good because {says(notice.error)}."
@@ -290,10 +291,9 @@ def _ended(notice: Notice, rehearsal: Rehearsal | None, around: Circumstances) -
         why = f"{known.says} ({rehearsal.code})" if known else rehearsal.code
         upcoming = f"Nothing by itself, and a retry now would fail: {why}. {known.remedy if known else remedy} Then:"
         step = retry
-    elif code in ("provider_refused", "kind_mismatch") or group == "gave_up":
-        upcoming, step = f"Nothing by itself. {remedy} Then send it again; it gets one attempt.", retry
-        if group != "gave_up":
-            upcoming = f"Nothing by itself. {remedy} Then send it again."
+    elif code in (Code.PROVIDER_REFUSED, Code.KIND_MISMATCH, Code.GAVE_UP):
+        # whether its cause is mended cannot be seen from here
+        upcoming, step = f"Nothing by itself. {remedy} Then send it again.", retry
     else:
         upcoming, step = "Nothing by itself. But the cause looks mended: it can be sent now.", retry
     return _explained(notice, state, Told.NO, headline, upcoming, step, reason=code or None)
@@ -339,7 +339,7 @@ def _entry(entry: Attempt, delivered_before: bool) -> str:
             return f"given up: the retry horizon was reached ({detail_of(entry.error)})"
         case Status.FAILED if code == Code.REOPENED:
             return "re-opened by an operator" + (f": {detail_of(entry.error)}" if detail_of(entry.error) else "")
-        case Status.FAILED if code in CODES and CODES[code].group == "closed":
+        case Status.FAILED if code in NOBODY_TO_TELL:
             return f"closed: {says(entry.error)}"
         case Status.FAILED:
             return f"{attempt}: failed because {says(entry.error)}" + _late(delivered_before)

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from notices.codes import Code
 from notices.record import Status
-from notices_cli.codes import CODES
 from notices_cli.options import Length
 from notices_cli.questions import Found, Selection
 from notices_cli.words import count
@@ -33,7 +33,7 @@ def selecting(*, statuses: tuple[Status, ...]) -> Callable[[_F], _F]:
             "--error",
             "codes",
             multiple=True,
-            type=click.Choice(sorted(CODES)),
+            type=click.Choice(sorted(code.value for code in Code)),
             metavar="CODE",
             help="The code that the error begins with; may be repeated.",
         ),

@@ -126,7 +126,7 @@ class RetryDueNotices:
         if notice is None or notice.revision != row.revision:
             run.overtaken += 1
             return True
-        if self.now() - _tried_since(notice) < self.horizon:
+        if self.now() - tried_since(notice) < self.horizon:
             return False
         last = notice.error or "abandoned"
         if not self.notices.close(notice, f"{Code.GAVE_UP}: {last}"):
@@ -174,7 +174,7 @@ class RetryDueNotices:
         )
 
 
-def _tried_since(notice: Notice) -> datetime:
+def tried_since(notice: Notice) -> datetime:
     """Return when the present run of attempts began: at the first claim, or anew after the notice had ended."""
     log = notice.attempt_log
     ended = max((number for number, entry in enumerate(log) if _is_ending(entry)), default=None)
