@@ -30,12 +30,13 @@ setup: $(READY)
 
 # pip reads [dependency-groups] from 25.1 on, and many a Python still brings an older one: hence its upgrade. ministack
 # gets an environment of its own, since it pins another botocore than the functions run on.
+# An editable install of two folders has setuptools warn at length of what does not happen here: hence PYTHONWARNINGS.
 $(READY): pyproject.toml demo/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, not %s: make PYTHON=..." % sys.version)'
 	@echo "Setting up .venv; this takes about a minute."
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[cli]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[cli]'
 	$(BIN)/python -m venv .venv/ministack
 	.venv/ministack/bin/python -m pip install --quiet --disable-pip-version-check --requirement demo/requirements.txt
 	@touch $@

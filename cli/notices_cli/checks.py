@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -23,7 +24,7 @@ ENVIRONMENTS = ("production", "staging", "development")
 EVENT_TYPES = frozenset({"SEND", "DELIVERY", "DELIVERY_DELAY", "BOUNCE", "COMPLAINT", "REJECT", "RENDERING_FAILURE"})
 TRACKING = frozenset({"OPEN", "CLICK"})
 DUE_PROJECTS = ("created_at", "revision")
-RETENTION_SECONDS = 14 * 86_400
+LEAST_RETENTION = timedelta(days=7)
 LEAST_CONCURRENCY = 2  # Lambda's own limit
 VISIBILITY_FACTOR = 6  # AWS's own advice for a queue before a function
 SENDS_PER_SECOND = 7  # by one batch at 140 ms a notice, most of it SES's; records go one after the other
@@ -362,11 +363,19 @@ def _queue(
             f"{name} does not lead to its dead-letter queue: what fails ten times is tried until it expires",
             "Deploy the stack again.",
         )
-    for kept, of in ((attributes, name), (parked, f"the dead-letter queue of {name}")):
-        seconds = int(kept["MessageRetentionPeriod"])
-        if seconds < RETENTION_SECONDS:
-            fine = False
-            yield _note(f"{of} keeps messages {seconds // 3600} h, not 14 days", "Deploy the stack again.")
+    kept, kept_parked = (timedelta(seconds=int(each["MessageRetentionPeriod"])) for each in (attributes, parked))
+    if kept < LEAST_RETENTION:
+        fine = False
+        yield _note(
+            f"{name} keeps messages for {span(kept)} only: a longer pause loses them", "Deploy the stack again."
+        )
+    if kept_parked <= kept:
+        fine = False
+        yield _note(
+            f"the dead-letter queue of {name} keeps messages no longer than it: SQS counts from the first send, so what "
+            "comes there late is gone at once",
+            "Deploy the stack again.",
+        )
     if fine:
         yield _ok(f"{name}: time-out, redrive and retention are right")
     number = int(parked.get("ApproximateNumberOfMessages", 0))

@@ -22,7 +22,7 @@ from notices_cli.tool import Options, Tool
 ALL_TYPES = ["SEND", "DELIVERY", "DELIVERY_DELAY", "BOUNCE", "COMPLAINT", "REJECT", "RENDERING_FAILURE"]
 QUEUE_ATTRIBUTES = {
     "VisibilityTimeout": "720",
-    "MessageRetentionPeriod": "1209600",
+    "MessageRetentionPeriod": "864000",
     "ApproximateNumberOfMessages": "0",
     "ApproximateNumberOfMessagesNotVisible": "0",
 }
@@ -47,7 +47,7 @@ class Sqs(FakeSqs):
                 "QueueArn": "arn:queue",
                 "RedrivePolicy": json.dumps({"deadLetterTargetArn": "arn:dead", "maxReceiveCount": 10}),
             },
-            DEAD_LETTERS_URL: {**QUEUE_ATTRIBUTES, "QueueArn": "arn:dead"},
+            DEAD_LETTERS_URL: {**QUEUE_ATTRIBUTES, "MessageRetentionPeriod": "1209600", "QueueArn": "arn:dead"},
         }
 
     def message_id(self, message: Message) -> str:

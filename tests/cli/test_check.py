@@ -129,7 +129,11 @@ NOTES = {
         "click",
     ),
     "no expiry": (lambda operator: operator.dynamo.ttl.update(TimeToLiveStatus="DISABLED"), "do not expire"),
-    "a short retention": (queue(QUEUE_URL, MessageRetentionPeriod="345600"), "96 h"),
+    "a short retention": (queue(QUEUE_URL, MessageRetentionPeriod="345600"), "for 4 days only"),
+    "a dead-letter queue that forgets as soon": (
+        queue(DEAD_LETTERS_URL, MessageRetentionPeriod="864000"),
+        "gone at once",
+    ),
     "a short visibility": (queue(QUEUE_URL, VisibilityTimeout="180"), "six times"),
     "parked messages": (lambda operator: operator.parks("{"), "dead-letter queue"),
 }

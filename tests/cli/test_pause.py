@@ -43,7 +43,7 @@ def test_half_a_pause_is_completed(operator):
 
 def test_it_says_what_a_pause_means_and_for_how_long_before_it_asks(operator):
     result = operator.types("pause", answer="n\n", code=4)
-    for words in ("keeps each for 14 days", "resume before 2026-12-13", "two minutes", "3 days after", "15 minutes"):
+    for words in ("keeps each for 10 days", "resume before 2026-12-09", "two minutes", "3 days after", "15 minutes"):
         assert words in " ".join(result.output.split())
     assert operator.changes == []
 

@@ -21,7 +21,7 @@ from notices_cli.words import at, command, span
 def pause(only_show: bool, yes: bool, tool: Tool, out: Output) -> None:
     """Stop sending: the taking of events from the queue and the retry's schedule together.
 
-    Nothing is lost while it lasts: events wait on the queue for as long as it keeps messages (14 days), and notices
+    Nothing is lost while it lasts: events wait on the queue for as long as it keeps messages (10 days), and notices
     that are due wait in the table. SES's events are recorded all the while. Done again, it changes nothing. A deploy
     that changes the event source or the schedule starts sending again.
     """
