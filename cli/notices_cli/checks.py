@@ -372,8 +372,8 @@ def _queue(
     if kept_parked <= kept:
         fine = False
         yield _note(
-            f"the dead-letter queue of {name} keeps messages no longer than it: SQS counts from the first send, so what "
-            "comes there late is gone at once",
+            f"the dead-letter queue of {name} keeps messages no longer than it: SQS counts from the first send, so "
+            "what comes there late is gone at once",
             "Deploy the stack again.",
         )
     if fine:
