@@ -228,15 +228,17 @@ def fuzz_guided(total: int, first_seed: int, deadline: float, jobs: int, tally: 
     while waiting or running:
         while waiting and len(running) < jobs:
             target = waiting.pop()
-            running[target] = _start_guided(target, first_seed, total // len(TARGETS), deadline)
+            running[target] = _start_guided(target, first_seed, -(-total // len(TARGETS)), deadline)
         time.sleep(0.5)
         for target, process in list(running.items()):
-            if process.poll() is None:
-                continue
-            del running[target]
+            ended = process.poll() is not None
             found = FOLDER / f"guided-{target}.json"
             if found.exists():
                 tally.add(Done(**json.loads(found.read_text(encoding="utf-8"))))
+                found.unlink()
+            if not ended:
+                continue
+            del running[target]
             if process.returncode:
                 log = (FOLDER / f"guided-{target}.log").read_text(encoding="utf-8", errors="replace")
                 failures.append(f"{log[-6000:]}\nthe coverage-guided run of {target} ended with {process.returncode}")

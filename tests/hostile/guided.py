@@ -34,9 +34,7 @@ def main() -> None:
     for number, hostile in enumerate(donors):
         (corpus / f"seed-{number:03}").write_bytes(_as_bytes(hostile))
 
-    def report() -> None:
-        done = Done(target, watched.inputs, watched.slowest, memory())
-        (FOLDER / f"guided-{target}.json").write_text(json.dumps(asdict(done)), encoding="utf-8")
+    report = Report(target, watched)
 
     def test_one_input(data: bytes) -> None:
         hostile = _as_input(data, target)
@@ -46,10 +44,11 @@ def main() -> None:
             watched(hostile)
         except Exception:
             say(f"saved: {watched.save()}")
-            report()
+            report.write()
             raise
+        report.write_if_due()
         if watched.inputs >= inputs or time.monotonic() > deadline:
-            report()
+            report.write()
             os._exit(0)  # libFuzzer cannot be told that it is enough
 
     def mutated(data: bytes, max_size: int, mutation_seed: int) -> bytes:
@@ -62,6 +61,31 @@ def main() -> None:
     arguments = [f"-{name}={value}" for name, value in options.items()]
     atheris.Setup(["fuzz", *arguments, str(corpus)], test_one_input, custom_mutator=mutated)
     atheris.Fuzz()
+
+
+class Report:
+    """What was tried since the last time it was written, in a file that `hostile.fuzz` takes away."""
+
+    def __init__(self, target: str, watched: Watched) -> None:
+        self._path = FOLDER / f"guided-{target}.json"
+        self._target = target
+        self._watched = watched
+        self._reported = 0
+
+    def write_if_due(self) -> None:
+        """Write it where the last one was taken."""
+        if self._watched.inputs >= self._reported + 500 and not self._path.exists():
+            self.write()
+
+    def write(self) -> None:
+        """Write it, together with the last one where that is still there."""
+        before = json.loads(self._path.read_text(encoding="utf-8"))["inputs"] if self._path.exists() else 0
+        inputs = self._watched.inputs - self._reported + before
+        self._reported = self._watched.inputs
+        done = Done(self._target, inputs, self._watched.slowest, memory())
+        part = self._path.with_suffix(".part")
+        part.write_text(json.dumps(asdict(done)), encoding="utf-8")
+        part.replace(self._path)
 
 
 def _as_bytes(hostile: Input) -> bytes:
