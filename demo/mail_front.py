@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import sys
 import threading
 import time
 import urllib.error
@@ -82,6 +83,7 @@ class MailFront:
     upstream: str
     refusal: Callable[[Mapping[str, Any]], Refusal | None]
     _planned: list[_Planned] = field(default_factory=list)
+    _chance: Callable[[], Fault | None] = lambda: None
     _sent: list[SentMail] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _server: _Server | None = None
@@ -97,10 +99,16 @@ class MailFront:
         with self._lock:
             self._planned.append(_Planned(fault, recipient, times))
 
+    def fail_sometimes(self, chance: Callable[[], Fault | None]) -> None:
+        """Sends that no plan is for meet what ``chance`` says, until ``recover``; one asks it at a time."""
+        with self._lock:
+            self._chance = chance
+
     def recover(self) -> None:
         """No send fails any more."""
         with self._lock:
             self._planned.clear()
+            self._chance = lambda: None
 
     def start(self) -> str:
         """Serve on a free port of this machine alone; the address."""
@@ -122,7 +130,7 @@ class MailFront:
                     if planned.times is not None:
                         planned.times -= 1
                     return planned.fault
-        return None
+            return self._chance()
 
     def keep(self, request: Mapping[str, Any], message_id: str, fault: Fault | None) -> None:
         """Remember an accepted message whole."""
@@ -147,10 +155,16 @@ class MailFront:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # connections that may wait; beyond it they are refused, as SES's never are
 
     def __init__(self, front: MailFront) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.front = front
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that is gone: workers are killed on purpose."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

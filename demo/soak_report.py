@@ -1,0 +1,125 @@
+"""What a soak is judged by: the notices as the table has them, and the mails as the mail front took them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from demo.mail_front import SentMail
+
+TIME = "%Y-%m-%dT%H:%M:%S.%f%z"  # DESIGN 3.2
+
+
+@dataclass(frozen=True)
+class Report:
+    """The figures of one soak. ``unsettled`` and ``unexplained`` name jobs; both are empty when all went well."""
+
+    notices: int
+    by_status: Mapping[str, int]
+    mails: int
+    mails_per_notice: Mapping[int, int]  # so many mails: so many notices
+    extra_mails: Mapping[str, int]  # why a notice had a mail too many: how often
+    attempts: Mapping[int, int]
+    results: Mapping[str, int]  # of all attempts, with the error's code
+    feedback: Mapping[str, int]
+    seconds_from_event: Mapping[str, float]  # until it was settled: the time in the queue included
+    seconds_from_claim: Mapping[str, float]  # likewise, from the first claim
+    unsettled: Sequence[str]
+    unexplained: Sequence[str]
+
+    @property
+    def clean(self) -> bool:
+        """Whether every notice is settled and every mail too many has a reason that DESIGN 2 states."""
+        return not self.unsettled and not self.unexplained
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures for a file."""
+        return {**asdict(self), "clean": self.clean}
+
+
+def report(sent_at: Mapping[str, datetime], items: Iterable[Mapping[str, Any]], mails: Iterable[SentMail]) -> Report:
+    """Judge a soak; ``sent_at`` says when the first event of each job was put on the queue."""
+    notices = {str(item["job_id"]): item for item in items}
+    by_job: dict[str, list[SentMail]] = defaultdict(list)
+    for mail in mails:
+        by_job[job_of(mail)].append(mail)
+    whys = [(job_id, why_again(notices.get(job_id, {}), mail)) for job_id, sent in by_job.items() for mail in sent[:-1]]
+    log = [entry for notice in notices.values() for entry in notice["attempt_log"]]
+    settled = {job_id: notice for job_id, notice in notices.items() if job_id in sent_at and is_settled(notice)}
+    return Report(
+        notices=len(sent_at),
+        by_status=dict(Counter(str(notice["status"]) for notice in notices.values())),
+        mails=sum(map(len, by_job.values())),
+        mails_per_notice=_sorted(Counter(len(by_job.get(job_id, ())) for job_id in sent_at)),
+        extra_mails=dict(Counter(why or "unexplained" for _, why in whys)),
+        attempts=_sorted(Counter(int(notice["attempts"]) for notice in notices.values())),
+        results=dict(Counter(" ".join(filter(None, (entry["result"], _code(entry)))) for entry in log)),
+        feedback=dict(Counter(str(notice.get("feedback", {}).get("type", "none")) for notice in notices.values())),
+        seconds_from_event=_spread([_until_settled(notice, sent_at[job_id]) for job_id, notice in settled.items()]),
+        seconds_from_claim=_spread(
+            [_until_settled(notice, _time(notice["created_at"])) for notice in settled.values()]
+        ),
+        unsettled=sorted(
+            job_id
+            for job_id in sent_at
+            if not is_settled(notices.get(job_id, {})) or (not by_job.get(job_id) and _delivered(notices[job_id]))
+        ),
+        unexplained=sorted({job_id for job_id, why in whys if why is None}),
+    )
+
+
+def is_settled(notice: Mapping[str, Any]) -> bool:
+    """Whether nothing more is to come of a notice."""
+    return "handled_at" in notice and "next_attempt_at" not in notice
+
+
+def why_again(notice: Mapping[str, Any], mail: SentMail) -> str | None:
+    """Return why another mail followed ``mail``, from the log of its attempt; None where the log does not say."""
+    results = {
+        (str(entry["result"]), _code(entry))
+        for entry in notice.get("attempt_log", ())
+        if entry["claim_id"] == mail.tags.get("notice_claim")
+    }
+    if ("failed", "provider_unknown") in results:
+        return "its answer was lost, and it was sent again before SES's event came"
+    if ("abandoned", "") in results:
+        return "its worker died or was still at it when another event claimed the notice"
+    if not results:
+        return None
+    return "two workers sent at once, and both were accepted" if ("delivered", "") in results else None
+
+
+def job_of(mail: SentMail) -> str:
+    """Return the job that a mail tells of: the last line of its details."""
+    return mail.text.partition("Reference: ")[2].partition("\n")[0].strip()
+
+
+def _code(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("error") or "").partition(":")[0]
+
+
+def _delivered(notice: Mapping[str, Any]) -> bool:
+    return bool(notice["status"] == "delivered")
+
+
+def _sorted(counts: Mapping[int, int]) -> dict[int, int]:
+    return dict(sorted(counts.items()))
+
+
+def _time(text: str) -> datetime:
+    return datetime.strptime(text, TIME)
+
+
+def _until_settled(notice: Mapping[str, Any], since: datetime) -> float:
+    return (_time(notice["handled_at"]) - since).total_seconds()
+
+
+def _spread(seconds: Iterable[float]) -> dict[str, float]:
+    waits = sorted(seconds)
+    if not waits:
+        return {}
+    at = {"median": 0.5, "p95": 0.95, "p99": 0.99, "longest": 1.0}
+    return {name: round(waits[min(len(waits) - 1, int(len(waits) * share))], 1) for name, share in at.items()}
