@@ -2,6 +2,10 @@
 # make up         the same, left running for you to send events to
 # make test       lint, types and tests
 # make lint       lint and types alone
+# make fuzz       100,000 hostile inputs and what must hold whatever arrives; REPLAY=file runs a saved one again
+# make soak       2,000 notices through the whole system while everything that can go wrong does
+# make scan       the template by the rules of an infrastructure scanner; the exceptions are in security/exceptions.toml
+# make audit      the dependencies against the vulnerabilities that PyPI knows of
 # make sam-local  every function in Lambda's own image, where there is a container engine and sam
 # make deploy     onto AWS: STAGE=staging or production; ARGS='--set Name=value' changes a parameter
 # make kinds      whether every kind of message is right; make gallery: a page of them all, build/gallery.html
@@ -14,6 +18,7 @@ PYTHON ?= python3
 ENVIRONMENT = production
 PORT =
 BIND =
+REPLAY =
 BIN = .venv/bin
 READY = .venv/.ready
 VERSION = -c 'import sys; print(sys.version_info[:2])'
@@ -24,7 +29,7 @@ endif
 NOTICES_KIND = $(BIN)/notices kind
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up sam-local deploy test lint kinds gallery browser build clean distclean
+.PHONY: setup demo up sam-local deploy test lint kinds gallery browser build fuzz soak scan audit clean distclean
 
 setup: $(READY)
 
@@ -75,6 +80,31 @@ test: lint kinds browser
 
 build: setup
 	$(BIN)/python -m scripts.build
+
+# ARGS='--inputs 20000 --minutes 5 --seed 1', say
+fuzz: .venv/.fuzz
+	PYTHONPATH=.:tests $(BIN)/python -m hostile.fuzz $(if $(REPLAY),--replay "$(REPLAY)") $(ARGS)
+
+.venv/.fuzz: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
+	@touch $@
+
+# ARGS='--notices 500 --minutes 5 --seed 1', say
+soak: setup
+	$(BIN)/python -m demo.soak $(ARGS)
+
+# checkov and pip-audit pin much that others pin otherwise: an environment of their own each, made when first asked for
+scan: setup .venv/checkov/.ready
+	$(BIN)/python -m scripts.scan
+
+audit: .venv/pip-audit/.ready
+	.venv/pip-audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off \
+		--requirement layers/dependencies/requirements.txt --requirement demo/requirements.txt
+
+.venv/%/.ready: security/%.txt $(READY)
+	$(BIN)/python -m venv --clear .venv/$*
+	.venv/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
 
 clean:
 	rm -rf build .aws-sam dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from fakes.world import World, catalogue, settled
-from hostile.fuzz import SAVED, Chunk, try_chunk
+from hostile.fuzz import SAVED, Chunk, made, saved, try_chunk
 from hostile.inputs import MARKER, TARGETS
 from hostile.mutation import mutate, shrink
 from hostile.properties import check, check_letter, check_message
@@ -135,12 +135,20 @@ def test_a_failing_input_is_found_made_small_and_saved(monkeypatch, tmp_path) ->
     assert len(path.read_text(encoding="utf-8")) < 2000
 
 
-def test_a_mutant_is_of_the_form_of_its_origin_and_differs_in_most_cases() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_mutants_of_mutants_are_inputs_of_the_same_target_and_most_differ(target: str) -> None:
     chance = random.Random(1)
-    origin = json.loads(SAVED_INPUTS[0].read_text(encoding="utf-8"))
-    mutants = [mutate(origin, chance) for _ in range(200)]
-    assert {mutant["target"] for mutant in mutants} == {origin["target"]}
-    assert sum(mutant != origin for mutant in mutants) > 150
+    pool: list[dict] = saved(target)
+    made(target, 1, 20, pool.append)
+    changed = 0
+    for _ in range(2000):
+        at = chance.randrange(len(pool))
+        mutant = mutate(pool[at], chance, chance.choice(pool))
+        assert mutant["target"] == target
+        assert len(json.dumps(mutant)) < 2_000_000
+        changed += mutant != pool[at]
+        pool[at] = mutant
+    assert changed > 1500
 
 
 def test_shrinking_keeps_what_fails() -> None:
