@@ -4,6 +4,8 @@
 # make lint    lint and types alone
 # make build   the functions and layers as they are deployed, in build/
 # make setup   the environment for all of these, in .venv; they begin with it
+# make guarantees   search every schedule of the protocol, and write docs/guarantees.md
+# make explore      search deeper; takes a while and writes nothing
 # make clean   remove what was built; make distclean: the environment too
 
 PYTHON ?= python3
@@ -17,7 +19,7 @@ $(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION)
 endif
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up test lint build clean distclean
+.PHONY: setup demo up test lint build guarantees explore clean distclean
 
 setup: $(READY)
 
@@ -50,6 +52,12 @@ test: lint
 
 build: setup
 	$(BIN)/python -m scripts.build
+
+guarantees: setup
+	PYTHONPATH=tests $(BIN)/python -m explorer.page
+
+explore: setup
+	PYTHONPATH=tests $(BIN)/python -m explorer.page --deep
 
 clean:
 	rm -rf build .aws-sam dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -23,7 +23,7 @@ from fakes.mail import Provider
 from fakes.queues import Queues
 from fakes.store import Store, read_timeout, refusal
 from fakes.telemetry import FakeTelemetry
-from fakes.world import JOB_KEYS, JOBS, NOTICE_KEYS, NOTICES, REQUESTER_KEYS, REQUESTERS, Worker
+from fakes.world import JOB_KEYS, JOBS, NOTICE_KEYS, NOTICES, REQUESTER_KEYS, REQUESTERS, Inline, Worker
 from notices.backoff import Backoff
 from notices.event import Unprocessable
 from notices.event import parse as parse_event
@@ -44,7 +44,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Who runs: `kind` is one of `sender`, `retry`, `feedback`, `queue` (a sender that receives its message).
+    """Who runs.
+
+    `kind` is one of `sender` (with a batch of one), `lone sender` (which reads for itself, as one does when the joint
+    read fails), `retry`, `feedback`, and `queue` (a sender that receives its message in the schedule).
 
     `after` is how long after the start its own clock begins; clocks differ, as they do.
     """
@@ -199,8 +202,10 @@ def program(process: Process, made: Worker, receive: Callable[[str], str]) -> En
         match process.kind:
             case "sender":
                 return _told(made, process.body)
+            case "lone sender":
+                return _told(made, process.body, together=False)
             case "queue":
-                return _told(made, process.body or receive(RECEIVE))
+                return _told(made, receive(RECEIVE))
             case "feedback":
                 return End(True, made.feedback(parse_feedback(process.body or receive(RECEIVE_FEEDBACK))))
             case "retry":
@@ -213,8 +218,11 @@ def program(process: Process, made: Worker, receive: Callable[[str], str]) -> En
     raise AssertionError(process.kind)
 
 
-def _told(made: Worker, body: str) -> End:
-    told = made.tell(parse_event(body))
+def _told(made: Worker, body: str, *, together: bool = True) -> End:
+    event, tell = parse_event(body), made.tell
+    if together:
+        tell = tell.with_lookups(made.receive.read_together([(event.job_id, event.outcome)], Inline()))
+    told = tell(event)
     return End(True, told.result, told.error or "", told.recorded != "not_recorded")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from explorer.invariants import Invariant, Violated, check_rest
 from explorer.process import Process, Settings
@@ -12,6 +13,7 @@ from explorer.shared import send_event
 from fakes.clock import START
 
 VISIBILITY = timedelta(minutes=12)  # of the job.settled queue, in template.yaml
+FEEDBACK_VISIBILITY = timedelta(minutes=6)
 MOST_ROUNDS = 200
 
 
@@ -23,12 +25,22 @@ class Events(StrEnum):
     NEVER = "never"
 
 
+class Repaired(NamedTuple):
+    """What was left, and who brought the notice to rest, how long after the schedule began (None: it was at rest)."""
+
+    state: State
+    by: str | None
+    at: timedelta
+
+
 class Repair:
     """Repairs each different end once, with SES's events early, late and lost."""
 
-    def __init__(self, search: Search, settings: Settings) -> None:
+    def __init__(self, search: Search, settings: Settings, since: timedelta) -> None:
+        """`since` is when the processes of the schedule began."""
         self._search = search
         self._settings = settings
+        self._since = since
         self._done: set[State] = set()
 
     def __call__(self, state: State) -> None:
@@ -43,23 +55,26 @@ class Repair:
             self.run(end, events)
             del self._search.path[mark:]
 
-    def run(self, state: State, events: Events) -> State:
-        """Let everything that repairs do its work, and return what it leaves."""
-        rounds = _Rounds(self._search, self._settings, state)
+    def run(self, state: State, events: Events) -> Repaired:
+        """Let everything that repairs do its work, and return what it leaves and who did it."""
+        rounds = _Rounds(self._search, self._settings, state, self._since)
         try:
             rounds.until_rest(events)
         except Violated as violated:
             raise Violated(violated.invariant, violated.detail, violated.path or self._search.path) from None
-        return rounds.state
+        return Repaired(rounds.state, rounds.by, rounds.at)
 
 
 class _Rounds:
-    def __init__(self, search: Search, settings: Settings, state: State) -> None:
+    def __init__(self, search: Search, settings: Settings, state: State, since: timedelta) -> None:
         self.state = state
         self._search = search
         self._settings = settings
+        self.by: str | None = None
+        self.at = timedelta(0)
         self._number = 0
-        self._clock = timedelta(minutes=1)
+        self._since = since
+        self._clock = since + timedelta(minutes=1)
 
     def until_rest(self, events: Events) -> None:
         for _ in range(MOST_ROUNDS):
@@ -90,9 +105,10 @@ class _Rounds:
         self.state = self.state._replace(shared=shared)
         for kind, body in back:
             if kind == "feedback":
-                self._run(kind, body)
-        if back:
-            self._clock = max(self._clock, VISIBILITY)
+                self._clock = max(self._clock, self._since + FEEDBACK_VISIBILITY)
+                self._run(kind, body, by="feedback queue")
+        if any(kind == "sender" for kind, _ in back):
+            self._clock = max(self._clock, self._since + VISIBILITY)
         for body in [body for kind, body in back if kind == "sender"] + list(queued):
             self._run("sender", body)
 
@@ -106,8 +122,15 @@ class _Rounds:
         self._run("retry")
         return True
 
-    def _run(self, kind: str, body: str = "") -> None:
+    def _rests(self) -> bool:
+        notice = self._search.notice(self.state)
+        return notice is not None and "next_attempt_at" not in notice
+
+    def _run(self, kind: str, body: str = "", by: str = "") -> None:
         self._number += 1
         process = Process(f"repair{self._number}-", kind, body, self._clock, self._settings)
+        rested = self._rests()
         self.state = self._search.alone(self.state, process)
+        if self._rests() and not rested:
+            self.by, self.at = by or ("retry" if '"retry"' in body else kind), self._clock - self._since
         self._clock += timedelta(seconds=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -76,7 +75,7 @@ class Report:
     runs: int = 0  # of the real code
     most_mails: int = 0
     duplicates: set[Why] = field(default_factory=set)
-    changes: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (status before, after, cause)
+    changes: set[tuple[str, str, str]] = field(default_factory=set)  # how a notice stood before and after, and why
 
 
 class Search:
@@ -299,8 +298,7 @@ class Search:
         self.report.runs += 1
 
     def _changed(self, call: Call, before: Item | None, after: Item) -> None:
-        was = before["status"]["S"] if before is not None else "absent"
-        self.report.changes[was, after["status"]["S"], _cause(call, before, after)] += 1
+        self.report.changes.add((standing(before), standing(after), _cause(call, before, after)))
         check_change(before, after)
 
 
@@ -319,6 +317,16 @@ def _found(held: Held, waited: bool) -> Why | None:
     return Why.UNKNOWN_WAITED if held.why is Why.UNKNOWN and waited else held.why
 
 
+def standing(notice: Item | None) -> str:
+    """Return how a notice stands: its status, with whether a failed one is due."""
+    if notice is None:
+        return "absent"
+    status = str(notice["status"]["S"])
+    if status != "failed":
+        return status
+    return "failed, due" if "next_attempt_at" in notice else "failed for good"
+
+
 def _cause(call: Call, before: Item | None, after: Item) -> str:
     if call.operation == "PutItem":
         return "claim"
@@ -326,6 +334,4 @@ def _cause(call: Call, before: Item | None, after: Item) -> str:
         return "feedback"
     if str(after.get("error", {}).get("S", "")).startswith("gave_up"):
         return "given up"
-    if before is not None and before["status"] == after["status"]:
-        return "log or move"
     return "outcome"

@@ -6,6 +6,7 @@ import pytest
 
 from explorer.invariants import Invariant, Violated
 from explorer.mutations import MUTATIONS, Mutation
+from explorer.page import PAGE, row, rows_of
 from explorer.replay import check_same
 from explorer.scenarios import SCENARIOS, Bound, Scenario, by_title
 from explorer.schedules import Why
@@ -20,6 +21,7 @@ def test_in_every_schedule_every_invariant_holds(scenario: Scenario) -> None:
 
     assert report.schedules > 100
     assert report.ends > 1
+    assert rows_of(PAGE.read_text()).get(scenario.title) == row(scenario, report), "run make guarantees"
 
 
 @named
