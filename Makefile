@@ -4,6 +4,7 @@
 # make lint       lint and types alone
 # make fuzz       100,000 hostile inputs and what must hold whatever arrives; REPLAY=file runs a saved one again
 # make soak       2,000 notices through the whole system while everything that can go wrong does
+# make guarantees search every schedule of the protocol, and write docs/guarantees.md; make explore: deeper, writes nothing
 # make scan       the template by the rules of an infrastructure scanner; the exceptions are in security/exceptions.toml
 # make audit      the dependencies against the vulnerabilities that PyPI knows of
 # make sam-local  every function in Lambda's own image, where there is a container engine and sam
@@ -29,7 +30,7 @@ endif
 NOTICES_KIND = $(BIN)/notices kind
 SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
 
-.PHONY: setup demo up sam-local deploy test lint kinds gallery browser build fuzz soak scan audit clean distclean
+.PHONY: setup demo up sam-local deploy test lint kinds gallery browser build fuzz soak guarantees explore scan audit clean distclean
 
 setup: $(READY)
 
@@ -105,6 +106,12 @@ audit: .venv/pip-audit/.ready
 	$(BIN)/python -m venv --clear .venv/$*
 	.venv/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+guarantees: setup
+	PYTHONPATH=tests $(BIN)/python -m explorer.page
+
+explore: setup
+	PYTHONPATH=tests $(BIN)/python -m explorer.page --deep
 
 clean:
 	rm -rf build .aws-sam dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
