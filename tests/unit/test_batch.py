@@ -139,8 +139,6 @@ def test_the_answer_has_exactly_the_shape_that_lambda_wants(records, times):
     assert json.loads(json.dumps(answer)) == answer
 
 
-def test_the_message_id_is_read_from_the_raw_record():
-    class Record:
-        raw_event = {"messageId": "1"}  # noqa: RUF012
-
-    assert message_id_of(Record()) == "1"
+@pytest.mark.parametrize("record", [{}, {"messageId": ""}, {"messageId": 1}, {"messageId": None}])
+def test_a_record_without_a_usable_message_id_has_none(record):
+    assert message_id_of(record) is None

@@ -8,10 +8,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-
 from notices import feedback
-from notices.batch import Step, body_of, message_id_of
+from notices.batch import Record, Step, body_of, message_id_of
 from notices.event import JobSettled, Unprocessable, parse
 from notices.lookups import Lookups, NoticeKey
 from notices.queues import DeadLetters
@@ -29,7 +27,7 @@ class ReceiveJobSettled:
     dead_letters: DeadLetters
     telemetry: Telemetry
 
-    def __call__(self, records: Sequence[SQSRecord]) -> list[list[Step]]:
+    def __call__(self, records: Sequence[Record]) -> list[list[Step]]:
         """Lay out a batch: its look-ups read together, the records of one notice one after the other."""
         arrivals = [(record, _parsed(record)) for record in records]
         keys = [
@@ -47,7 +45,7 @@ class ReceiveJobSettled:
                 group.append(Step(record, partial(self._handle, record, event, tell)))
         return list(groups.values())
 
-    def _handle(self, record: SQSRecord, event: JobSettled, tell: Tell) -> None:
+    def _handle(self, record: Record, event: JobSettled, tell: Tell) -> None:
         """Handle one record.
 
         Raises:
@@ -74,7 +72,7 @@ class ReceiveJobSettled:
             milliseconds=round((time.perf_counter() - started) * 1000, 1),
         )
 
-    def _park(self, record: SQSRecord, refused: Unprocessable, event: JobSettled | None = None) -> None:
+    def _park(self, record: Record, refused: Unprocessable, event: JobSettled | None = None) -> None:
         message_id = message_id_of(record)
         self.dead_letters.park(body_of(record), refused.reason, message_id)
         self.telemetry.count("EventParked")
@@ -88,7 +86,7 @@ class ReceiveJobSettled:
         )
 
 
-def _parsed(record: SQSRecord) -> JobSettled | Unprocessable:
+def _parsed(record: Record) -> JobSettled | Unprocessable:
     try:
         return parse(body_of(record))
     except Unprocessable as refused:
@@ -102,7 +100,7 @@ class ReceiveFeedback:
     record: Callable[[feedback.SesEvent], str]
     telemetry: Telemetry
 
-    def __call__(self, record: SQSRecord) -> None:
+    def __call__(self, record: Record) -> None:
         """Handle one record.
 
         Raises:
