@@ -29,7 +29,8 @@ from notices.kinds import Catalogue, load_catalogue
 from notices.lookups import ReadTogether
 from notices.message import BaseUrls
 from notices.queues import DeadLetters, JobSettledQueue
-from notices.receive import ReceiveFeedback, ReceiveJobSettled
+from notices.receive import ReceiveJobSettled
+from notices.receive_feedback import ReceiveFeedback
 from notices.record import NOTICE_KEYS, Notice, Notices
 from notices.retry import Due, RetryDueNotices, Run
 from notices.tell import Tell, Told
