@@ -41,12 +41,12 @@ class Bench:
 
 
 def cold(bench: Bench, functions: Sequence[Function], rounds: int) -> Medians:
-    """From asking for the process to the first answered batch, of one record."""
+    """From asking for the process to the first answered batch, of one record, over TLS as when deployed."""
     bench.stub.set(latency=LATENCY, handled=False)
     seen: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for number in range(rounds + 1):
         for function in functions:
-            with Process(function, bench.plain) as process:
+            with Process(function, bench.secure) as process:
                 answer = process.run(f"cold{number}", batch=1)
                 wall = time.perf_counter() - process.started
             if number == 0:

@@ -21,12 +21,15 @@ from notices.database import Table
 from notices.record import NOTICE_KEYS, Notices, utc_now
 from notices.settings import MAIL_VARIABLES, SERVICE, Settings, read
 from notices.telemetry import PowertoolsTelemetry
+from notices.trust import TrustStore
 
 if TYPE_CHECKING:
     from notices import untold
     from notices.kinds import Catalogue
 
 THREADS = 10  # as many as a batch has records
+
+_TRUST = TrustStore()
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
@@ -190,12 +193,14 @@ def _connection(settings: Settings) -> Connection:
         max_retry_attempts=database.ATTEMPTS - 1,
         max_pool_connections=THREADS + 1,
     )
-    _ = connection.client  # now, on the main thread, and not at the first notice
+    _TRUST.share_with(connection.client)  # made now, on the main thread, and not at the first notice
     return connection
 
 
 def _client(connection: Connection, service: str, config: Config) -> Any:
-    return connection.session.create_client(service, region_name=connection.region, config=config)
+    client = connection.session.create_client(service, region_name=connection.region, config=config)
+    _TRUST.share_with(client)
+    return client
 
 
 def _notices(table: Table, settings: Settings) -> Notices:
