@@ -109,5 +109,6 @@ def _environment(table: str) -> dict[str, str]:
         "HQ_BASE_URL": "https://hq.example.com",
         "CUSTOMER_BASE_URL": "https://app.example.com",
         # As fast as it goes: pacing has a figure of its own (flood.py).
-        "MAIL_SENDS_PER_SECOND": "1000000",
+        "SES_SEND_RATE": "100000",
+        "MAXIMUM_CONCURRENCY": "1",
     }

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import importlib.util
 import json
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -85,9 +84,6 @@ class Stage:
             self._environ.setdefault(name, logical_id)
         for name, logical_id in QUEUES.items():
             self._environ.setdefault(name, self.sqs.create_queue(QueueName=logical_id)["QueueUrl"])
-        service = str(self._environ["POWERTOOLS_SERVICE_NAME"])
-        _forget_logger(service)
-        self._stack.callback(_forget_logger, service)
         return self
 
     def __exit__(
@@ -240,11 +236,3 @@ def sqs_event(*bodies: str, prefix: str = "10000000") -> dict[str, Any]:
 def job_settled(job_id: str, outcome: str = "succeeded", **fields: Any) -> str:
     """The body of a job.settled event."""
     return json.dumps({"type": "job.settled", "version": "1", "job_id": job_id, "outcome": outcome, **fields})
-
-
-def _forget_logger(service: str) -> None:
-    """Let the next Logger write to the streams of its own time; Powertools keeps one for each service name."""
-    logger = logging.getLogger(service)
-    logger.handlers.clear()
-    for mark in ("init", "powertools_handler"):
-        logger.__dict__.pop(mark, None)

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from notices.database import DatabaseError
-from notices.telemetry import PowertoolsTelemetry, describe, fault
+from notices.telemetry import JsonTelemetry, describe, fault
 
 _services = itertools.count()
 
@@ -24,9 +24,8 @@ def written(capsys):
     return read
 
 
-def a_telemetry() -> PowertoolsTelemetry:
-    # a logger of its own for each: Powertools keeps one for each service, with the output that it began with
-    return PowertoolsTelemetry(f"service-{next(_services)}")
+def a_telemetry() -> JsonTelemetry:
+    return JsonTelemetry(f"service-{next(_services)}")
 
 
 def dimensions(emf: dict) -> list[set[str]]:

@@ -1,8 +1,7 @@
 """An SQS batch in, its partial failures out (DESIGN 3.1, 3.5).
 
 No exception of a record leaves it, with the one exception that DESIGN 2 names. A record is started only while there
-is time to finish it; those that are not are reported untouched and come back. (Powertools' batch utility would be one
-more way to write the answer's three lines, and a tenth of a cold start: docs/performance.md.)
+is time to finish it; those that are not are reported untouched and come back.
 """
 
 from __future__ import annotations

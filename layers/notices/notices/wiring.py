@@ -20,7 +20,7 @@ from notices.batch import Batch, Context, in_order
 from notices.database import Table
 from notices.record import NOTICE_KEYS, Notices, utc_now
 from notices.settings import MAIL_VARIABLES, SERVICE, Settings, read
-from notices.telemetry import PowertoolsTelemetry
+from notices.telemetry import JsonTelemetry
 from notices.trust import TrustStore
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
     from notices.lookups import ReadTogether
     from notices.mail import Mail, ses_client_config
     from notices.message import BaseUrls
+    from notices.pace import Pace
     from notices.receive import ReceiveJobSettled
     from notices.tell import WORST_CASE_SECONDS, Tell
 
@@ -76,6 +77,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
             _client(connection, "sesv2", ses_client_config(THREADS)),
             sender=settings.sender,
             configuration_set=settings.configuration_set,
+            pace=Pace(settings.sends_per_second),
         ),
         base_urls=BaseUrls(staff=settings.hq_base_url, customer=settings.customer_base_url),
         sends_mail=settings.sends_mail,
@@ -171,8 +173,8 @@ def _source(settings: Settings, connection: Connection, kinds: Catalogue) -> unt
     return untold.ScanSource(jobs_table, untold.Bookmark(bookmarks))
 
 
-def _telemetry(environ: Mapping[str, str]) -> PowertoolsTelemetry:
-    return PowertoolsTelemetry(environ.get("POWERTOOLS_SERVICE_NAME") or SERVICE)
+def _telemetry(environ: Mapping[str, str]) -> JsonTelemetry:
+    return JsonTelemetry(environ.get("POWERTOOLS_SERVICE_NAME") or SERVICE)
 
 
 def _kinds(telemetry: PowertoolsTelemetry) -> Catalogue:
@@ -212,7 +214,7 @@ def _notices(table: Table, settings: Settings) -> Notices:
     )
 
 
-def _invocation(telemetry: PowertoolsTelemetry, handle: Handler) -> Handler:
+def _invocation(telemetry: JsonTelemetry, handle: Handler) -> Handler:
     """Give each invocation its request id, and write its metrics whatever happens."""
 
     def invoke(event: dict[str, Any], context: Any) -> Any:
