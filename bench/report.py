@@ -70,7 +70,9 @@ def table(results: Mapping[str, Any]) -> str:
         found = results["memory"]
         lines.append(_row(label, [f"{found[n][part]:.1f}" if n in found else "" for n in names]))
     for what, by_name in results["calls"].items():
-        lines.append(_row(f"AWS calls: {what}", [f"{sum(by_name[n].values()):.1f}" if n in by_name else "" for n in names]))
+        lines.append(
+            _row(f"AWS calls: {what}", [f"{sum(by_name[n].values()):.1f}" if n in by_name else "" for n in names])
+        )
     lines += ["", f"{'target':50} {'measured':>9} {'must':>7} {'aim':>7}"]
     for target in targets(results):
         must = "" if target.must == float("inf") else f"{target.must:.2f}"

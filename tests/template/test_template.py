@@ -75,7 +75,9 @@ def test_every_variable_that_the_code_reads_is_declared_and_the_other_way_round(
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 read |= {node.value} if re.fullmatch(r"[A-Z]+(_[A-Z]+)*", node.value) else set()
-    assert read - {"AWS_REGION", "AWS_DEFAULT_REGION"} == {*VARIABLES, *UNTOLD_VARIABLES, *PACE_VARIABLES} - {"AWS_ENDPOINT_URL"}
+    assert read - {"AWS_REGION", "AWS_DEFAULT_REGION"} == {*VARIABLES, *UNTOLD_VARIABLES, *PACE_VARIABLES} - {
+        "AWS_ENDPOINT_URL"
+    }
 
 
 def test_tables_of_the_platform_are_named_or_made() -> None:
