@@ -1,4 +1,4 @@
-"""`make bench`: the function as built against its peer. Prints a table; writes the JSON and the picture for the docs."""
+"""`make bench`: the function as built against its peer. A table, and the JSON and picture for the docs."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def table(results: Mapping[str, Any]) -> str:
     """Return the figures and how they stand to the targets, as text."""
     names = results["functions"]
     lines = [
-        f"Python {results['python']}, {results['cores']} cores, load {results['load'][0]:.1f} to {results['load'][1]:.1f}, "
+        f"Python {results['python']}, {results['cores']} cores, "
+        f"load {results['load'][0]:.1f} to {results['load'][1]:.1f}, "
         f"{results['seconds']:.0f} s",
         "",
         _row("median", names),

@@ -35,7 +35,7 @@ LINES = {
     + "import notices.wiring as w; made = w._client\n"
     + "w._client = lambda c, service, config: None if service == 'sqs' else made(c, service, config)",
 }
-"""Steps in the code, and how they are taken back. (The last one is no step: it shows what making it late would bring.)"""
+"""Steps in the code, and how they are taken back. (The last one is no step, but one that was tried.)"""
 
 POWERTOOLS = (
     _QUIET
@@ -47,7 +47,7 @@ POWERTOOLS = (
 def variants(python: str) -> list[Function]:
     """Return the function as built, and with one step taken back each."""
     ours, peer = builds.ours(python), builds.peer(python)
-    app, dependencies, notices = ours.folders
+    _, dependencies, notices = ours.folders
     sdk = peer.folders[1]
 
     def no_bytecode(copy: Path) -> None:

@@ -27,7 +27,6 @@ from boto3.dynamodb.types import TypeDeserializer
 from botocore.config import Config
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-
 # The parser is pydantic, which many do without: PEER_PARSER=off shows what that alone is worth.
 events = importlib.import_module("by_hand" if os.environ.get("PEER_PARSER") == "off" else "by_parser")
 

@@ -121,8 +121,8 @@ def test_overlapping_workers_with_faults_lose_nothing(world: World) -> None:
             after_call=now_and_then(ReplyLost, 0.05),
         )
         jobs = JOBS[number:] + JOBS[:number]
-        for name in world.worker(gate).handle(*map(settled, jobs)):
-            back.append(settled(jobs[int(name.removeprefix("message-")) - 1]))
+        reported = world.worker(gate).handle(*map(settled, jobs))
+        back.extend(settled(jobs[int(name.removeprefix("message-")) - 1]) for name in reported)
 
     # threads of their own: an invocation waits for the pool, and must not take a place in it
     invocations = [threading.Thread(target=invoke, args=(number,)) for number in range(4)]

@@ -1,4 +1,4 @@
-"""The SDK's data in the layer: cut down to what the functions call, and nothing of that missing (layers/dependencies/slim.py)."""
+"""The SDK's data in the layer: what the functions call, and nothing of that missing (layers/dependencies/slim.py)."""
 
 from __future__ import annotations
 

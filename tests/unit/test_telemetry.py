@@ -182,7 +182,7 @@ def test_libraries_that_write_whole_requests_stay_silent_even_where_lambda_asks_
     level = root.level
     root.setLevel(logging.DEBUG)
     try:
-        PowertoolsTelemetry("requester-notices")
+        JsonTelemetry("requester-notices")
         assert not logging.getLogger(name).isEnabledFor(logging.INFO)
     finally:
         root.setLevel(level)

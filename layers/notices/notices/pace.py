@@ -1,4 +1,4 @@
-"""How fast one worker sends: its share of what SES allows, so that a flood of jobs does not become a storm of refusals."""
+"""How fast one worker sends: its share of what SES allows, so that a flood of jobs is no storm of refusals."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ from notices.record import (
 from notices.telemetry import Telemetry, fault
 
 # The worst case of one record: every call takes its time-outs to the end (the job, the notice where it is read, the
-# claim, the requester, the outcome as often as it is tried; and the mail, once its turn has come). A record is started only while this much
-# time is left.
+# claim, the requester, the outcome as often as it is tried; and the mail, once its turn
+# has come). A record is started only while this much time is left.
 WORST_CASE_SECONDS = 4 * CALL_SECONDS + OUTCOME_SECONDS + CONNECT_SECONDS + READ_SECONDS + PATIENCE_SECONDS
 
 

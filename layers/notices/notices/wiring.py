@@ -38,7 +38,6 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `TellRequesterFunction` calls. Raises SettingsError, naming every fault."""
     from notices.backoff import Backoff
     from notices.jobs import JOB_KEYS, REQUESTER_KEYS, Jobs, Requesters
-    from notices.kinds import load_catalogue
     from notices.lookups import ReadTogether
     from notices.mail import Mail, ses_client_config
     from notices.message import BaseUrls
@@ -137,7 +136,6 @@ def record_feedback(environ: Mapping[str, str] = os.environ) -> Handler:
 def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `FindUntoldFunction` calls. Raises SettingsError, naming every fault."""
     from notices import untold
-    from notices.kinds import load_catalogue
 
     check = environ.get("UNTOLD_CHECK", "").strip()
     needed = {"index": ("SETTLED_JOBS_INDEX",), "scan": ("UNTOLD_BOOKMARK_TABLE",)}.get(check, ())
@@ -177,8 +175,10 @@ def _telemetry(environ: Mapping[str, str]) -> JsonTelemetry:
     return JsonTelemetry(environ.get("POWERTOOLS_SERVICE_NAME") or SERVICE)
 
 
-def _kinds(telemetry: PowertoolsTelemetry) -> Catalogue:
+def _kinds(telemetry: JsonTelemetry) -> Catalogue:
     """Load the kinds. The build refuses a broken one; one that gets here all the same stops no other."""
+    from notices.kinds import load_catalogue
+
     catalogue = load_catalogue()
     for broken in catalogue.broken:
         telemetry.error(
