@@ -10,6 +10,8 @@
 # make sam-local  every function in Lambda's own image, where there is a container engine and sam
 # make deploy     onto AWS: STAGE=staging or production; ARGS='--set Name=value' changes a parameter
 # make kinds      whether every kind of message is right; make gallery: a page of them all, build/gallery.html
+# make bench   the function as built against what one would otherwise write: figures, targets, picture
+# make flood   a hundred thousand jobs at once, in simulated time
 # make build      the functions and layers as they are deployed, in build/
 # make setup      the environment for all of these, in .venv; they begin with it
 # make clean      remove what was built; make distclean: the environment too
@@ -28,9 +30,9 @@ ifeq ($(origin PYTHON),command line)
 $(shell V="$$($(PYTHON) $(VERSION))" && { [ "$$V" = "$$($(BIN)/python $(VERSION) 2>&1)" ] || rm -f $(READY); })
 endif
 NOTICES_KIND = $(BIN)/notices kind
-SOURCES = $(wildcard layers/notices/notices functions scripts demo cli)
+SOURCES = $(wildcard layers/notices/notices functions scripts demo cli bench)
 
-.PHONY: setup demo up sam-local deploy test lint kinds gallery browser build fuzz soak guarantees explore scan audit clean distclean
+.PHONY: bench flood setup demo up sam-local deploy test lint kinds gallery browser build fuzz soak guarantees explore scan audit clean distclean
 
 setup: $(READY)
 
@@ -78,6 +80,12 @@ gallery: setup
 
 test: lint kinds browser
 	$(BIN)/python -m pytest -n auto
+
+bench: setup
+	$(BIN)/python -m bench
+
+flood: setup
+	$(BIN)/python -m bench.flood --out build/bench/flood.json
 
 build: setup
 	$(BIN)/python -m scripts.build

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from notices.audience import Audience
 from notices.examples import load_examples
-from notices.jobs import Audience
 from notices.kind_files import KindError, listed
 from notices.kinds import Kind, load_catalogue
 from notices.message import Message, MessageError

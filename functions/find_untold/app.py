@@ -1,5 +1,11 @@
 """Look for settled jobs that nobody was told about."""
 
-from notices import wiring
+import gc
+
+gc.disable()  # until all is made: what init makes stays, and to look through it again and again takes time
+
+from notices import wiring  # noqa: E402
 
 handler = wiring.find_untold()
+gc.freeze()
+gc.enable()

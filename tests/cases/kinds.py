@@ -18,4 +18,4 @@ def break_a_text(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         "{% block body %}", "{% block body %}{{ facts.failure_reason }}", 1
     )
     text.write_text(words, encoding="utf-8")
-    monkeypatch.setattr("notices.wiring.load_catalogue", lambda: load_catalogue(kinds))
+    monkeypatch.setattr("notices.kinds.load_catalogue", lambda: load_catalogue(kinds))

@@ -29,7 +29,8 @@ from notices.kinds import Catalogue, load_catalogue
 from notices.lookups import ReadTogether
 from notices.message import BaseUrls
 from notices.queues import DeadLetters, JobSettledQueue
-from notices.receive import ReceiveFeedback, ReceiveJobSettled
+from notices.receive import ReceiveJobSettled
+from notices.receive_feedback import ReceiveFeedback
 from notices.record import NOTICE_KEYS, Notice, Notices
 from notices.retry import Due, RetryDueNotices, Run
 from notices.tell import Tell, Told
@@ -56,6 +57,7 @@ class World:
     lease: timedelta = timedelta(0)
     horizon: timedelta = timedelta(hours=72)
     page: int = 100
+    pool: Executor | None = None  # where workers handle records side by side; None: one call at a time
     clock: Clock = field(default_factory=Clock)
     store: Store = field(default_factory=Store)
     telemetry: FakeTelemetry = field(default_factory=FakeTelemetry)
@@ -172,7 +174,7 @@ class Worker:
         self.receive = ReceiveJobSettled(
             self.tell,
             ReadTogether(connection, jobs, requesters, self.notices_table, world.telemetry),
-            Inline(),
+            world.pool or Inline(),
             DeadLetters(sqs, DEAD_LETTERS_URL),
             world.telemetry,
         )
@@ -184,7 +186,7 @@ class Worker:
 
     def handle(self, *bodies: str, context: FakeContext | None = None) -> list[str]:
         """Hand a batch to the function and return the ids that it reports, `message-1` being the first."""
-        batch = Batch(self.receive, worst_case=60, telemetry=self.world.telemetry)
+        batch = Batch(self.receive, worst_case=60, telemetry=self.world.telemetry, pool=self.world.pool)
         return _reported(batch(sqs_event(*bodies), context or FakeContext()))
 
     def handle_feedback(self, *bodies: str) -> list[str]:

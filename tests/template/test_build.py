@@ -128,6 +128,36 @@ def test_kinds_are_in_the_layer(built: dict[str, Path]) -> None:
     assert [path for path in kinds if not (shipped / path).is_file()] == []
 
 
+NOTHING_IS_COMPILED = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import jinja2
+def refuse(*_args, **_kwargs):
+    raise AssertionError("compiled at start")
+jinja2.Environment.compile = jinja2.Environment.parse = refuse
+from notices.kinds import load_catalogue
+catalogue = load_catalogue()
+assert len(catalogue) and not catalogue.broken, catalogue.broken
+"""
+
+
+def test_the_templates_that_ship_were_compiled_by_the_build(built: dict[str, Path], interpreter: str) -> None:
+    folders = [str(layer / "python") for layer in layers(built)]
+    command = [_base(interpreter), "-B", "-I", "-S", "-c", NOTHING_IS_COMPILED, *folders]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_templates_are_compiled_by_what_runs_them() -> None:
+    pinned = {a.logical_id: set(_pins(a.source)) for a in artefacts() if a.is_layer}
+    assert pinned["NoticesLayer"] < pinned["DependenciesLayer"]
+
+
+def _pins(source: Path) -> list[str]:
+    lines = [line for path in source.glob("*requirements.txt") for line in path.read_text().splitlines()]
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
 def test_everything_is_pinned_as_in_the_project(built: dict[str, Path]) -> None:
     source = next(artefact.source for artefact in artefacts() if artefact.logical_id == "DependenciesLayer")
     lines = [line.partition("#")[0].strip() for line in (source / "requirements.txt").read_text().splitlines()]

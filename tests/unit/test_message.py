@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.kinds import kinds_in_arabic, one_kind
+from notices.audience import Audience
 from notices.examples import check_catalogue, load_examples
 from notices.facts import present_facts
-from notices.jobs import Audience, Job, Requester
+from notices.jobs import Job, Requester
 from notices.kinds import Kind, load_catalogue
 from notices.links import link
 from notices.locales import is_right_to_left

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from notices.audience import Audience
 from notices.facts import fits
-from notices.jobs import Audience, Job, Requester
+from notices.jobs import Job, Requester
 from notices.kind_files import KindError, line_of, listed, read_toml
 from notices.kind_toml import AUDIENCES
 from notices.kinds import KINDS, Catalogue, Kind, load_catalogue

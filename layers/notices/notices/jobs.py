@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from pynamodb.attributes import Attribute, UnicodeAttribute
 from pynamodb.models import Model
 
+from notices.audience import Audience
 from notices.database import Item, Table
 
 JOB_KEYS = ("job_id",)
 REQUESTER_KEYS = ("requester_id",)
-
-Audience = Literal["staff", "customer"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from jinja2 import Environment, Template, TemplateSyntaxError, nodes
+from jinja2 import Template, TemplateSyntaxError, nodes
 
 from notices.kind_files import KindError, listed, read
 from notices.passages import STRUCTURE
-from notices.templates import compile_template
+from notices.templates import Texts, compile_template, ready_made
 
 _NAMES = {"facts", "audience", "job_id", "requester_name", "has_link", "ask"}
 _SHARED_NAMES = (_NAMES - {"facts"}) | {"at"}
@@ -19,31 +19,37 @@ _SHARED_BLOCKS = dict.fromkeys(("greeting", "copy_link", "no_link", "when", "ref
 _GLOBALS = {"loop", "range", "namespace"}
 
 
-def kind_text(environment: Environment, path: Path, facts: Iterable[str]) -> Template:
+def kind_text(environment: Texts, path: Path, facts: Iterable[str]) -> Template:
     """Return the words of one outcome, compiled. Raises KindError when something in them cannot work."""
-    tree = _words(environment, path, _BLOCKS)
-    _check_names(path, tree, _NAMES, set(facts))
-    _check_filters(environment, path, tree)
-    return _compile(environment, path, tree)
+    source = read(path)
+    return ready_made(environment, source) or _words(environment, path, source, _BLOCKS, _NAMES, set(facts))
 
 
-def shared_text(environment: Environment, path: Path) -> Template:
+def shared_text(environment: Texts, path: Path) -> Template:
     """Return the words that all kinds share in one language, compiled. Raises KindError."""
-    tree = _words(environment, path, _SHARED_BLOCKS)
-    _check_names(path, tree, _SHARED_NAMES, set())
-    _check_filters(environment, path, tree)
-    return _compile(environment, path, tree)
+    source = read(path)
+    return ready_made(environment, source) or _words(environment, path, source, _SHARED_BLOCKS, _SHARED_NAMES, set())
 
 
-def layout(environment: Environment, path: Path) -> Template:
+def layout(environment: Texts, path: Path) -> Template:
     """Return what surrounds the words, compiled. Raises KindError."""
-    return _compile(environment, path, _parse(environment, path, read(path)))
+    source = read(path)
+    return ready_made(environment, source) or _compile(environment, path, source, _parse(environment, path, source))
 
 
-def _words(environment: Environment, path: Path, blocks: Mapping[str, bool]) -> nodes.Template:
-    """Parse a file of words and check that it stands alone and has the right blocks."""
-    source = re.sub(r"(?m)^([ \t]*)([->] )", rf"\1{STRUCTURE}\2", read(path))
-    tree = _parse(environment, path, source)
+def _words(
+    environment: Texts, path: Path, source: str, blocks: Mapping[str, bool], names: set[str], facts: set[str]
+) -> Template:
+    """Return a file of words, checked and compiled."""
+    tree = _parse(environment, path, re.sub(r"(?m)^([ \t]*)([->] )", rf"\1{STRUCTURE}\2", source))
+    _check_blocks(path, tree, blocks)
+    _check_names(path, tree, names, facts)
+    _check_filters(environment, path, tree)
+    return _compile(environment, path, source, tree)
+
+
+def _check_blocks(path: Path, tree: nodes.Template, blocks: Mapping[str, bool]) -> None:
+    """Check that a text stands alone and has the right blocks."""
     seen = set()
     for node in tree.body:
         if isinstance(node, nodes.Output) and all(_is_blank(part) for part in node.nodes):
@@ -61,7 +67,6 @@ def _words(environment: Environment, path: Path, blocks: Mapping[str, bool]) -> 
         )
     for foreign in tree.find_all((nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)):
         raise KindError(path, "a text stands alone. Take out extends, include or import.", line=foreign.lineno)
-    return tree
 
 
 def _check_names(path: Path, tree: nodes.Template, names: set[str], facts: set[str]) -> None:
@@ -81,7 +86,7 @@ def _check_names(path: Path, tree: nodes.Template, names: set[str], facts: set[s
             raise KindError(path, f"nothing is called '{name.name}'. Use {listed(names)}.", line=name.lineno)
 
 
-def _check_filters(environment: Environment, path: Path, tree: nodes.Template) -> None:
+def _check_filters(environment: Texts, path: Path, tree: nodes.Template) -> None:
     """Look for filters and tests that do not exist, which Jinja finds late when they are within a condition."""
     for use in tree.find_all((nodes.Filter, nodes.Test)):
         known = environment.filters if isinstance(use, nodes.Filter) else environment.tests
@@ -89,14 +94,14 @@ def _check_filters(environment: Environment, path: Path, tree: nodes.Template) -
             raise KindError(path, f"Jinja has no '{use.name}'. Take another, or leave it out.", line=use.lineno)
 
 
-def _compile(environment: Environment, path: Path, tree: nodes.Template) -> Template:
+def _compile(environment: Texts, path: Path, source: str, tree: nodes.Template) -> Template:
     try:
-        return compile_template(environment, "/".join(path.parts[-3:]), path, tree)
+        return compile_template(environment, "/".join(path.parts[-3:]), path, source, tree)
     except TemplateSyntaxError as error:
         raise KindError(path, f"{error.message} Mend that line.", line=error.lineno) from None
 
 
-def _parse(environment: Environment, path: Path, source: str) -> nodes.Template:
+def _parse(environment: Texts, path: Path, source: str) -> nodes.Template:
     try:
         return environment.parse(source, path.name, str(path))
     except TemplateSyntaxError as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from notices.audience import Audience
 from notices.facts import FACT_TYPES, FactType
-from notices.jobs import Audience
 from notices.kind_files import KindError, line_of, listed, read_toml
 from notices.links import PLACEHOLDER, placeholders
 

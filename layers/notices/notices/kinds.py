@@ -18,8 +18,8 @@ from pathlib import Path
 
 from jinja2 import Template
 
+from notices.audience import Audience
 from notices.facts import FactType
-from notices.jobs import Audience
 from notices.kind_files import KindError
 from notices.kind_texts import kind_text, layout, shared_text
 from notices.kind_toml import NAME, KindToml, Outcome
@@ -131,8 +131,8 @@ class Catalogue:
         return len(self.kinds)
 
 
-def load_catalogue(folder: Path = KINDS) -> Catalogue:
-    """Read, check and compile every kind in `folder`.
+def load_catalogue(folder: Path = KINDS, *, compile_into: Path | None = None) -> Catalogue:
+    """Read, check and compile every kind in `folder`; with `compile_into`, for later starts too (`notices.templates`).
 
     A kind in which something is missing, misspelt or cannot work is in the catalogue as a BrokenKind, and takes no
     other down with it. Tests and tools refuse it (`notices.examples.check_catalogue`, which also looks at how the
@@ -143,7 +143,7 @@ def load_catalogue(folder: Path = KINDS) -> Catalogue:
     """
     if not folder.is_dir():
         raise KindError(folder, "there is no such folder. Put the kinds in it and deploy it with the code.")
-    shelf = _Shelf(folder)
+    shelf = _Shelf(folder, compile_into)
     kinds = {path.name: _kind_or_fault(path, shelf) for path in _folders(folder)}
     if not kinds:
         raise KindError(folder, "it holds no kind. Add a folder with a kind.toml.")
@@ -156,17 +156,18 @@ class _Shelf:
     Each part is read when the first kind needs it, so what is wrong with it is the fault of those that do.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, compile_into: Path | None) -> None:
         self.folder = folder / "_layout"
-        self.words = {rtl: words_environment(rtl=rtl) for rtl in (False, True)}
+        self._compile_into = compile_into
+        self.words = {rtl: words_environment(rtl=rtl, compile_into=compile_into) for rtl in (False, True)}
         self._paths = {path.stem.lower(): path for path in (self.folder / "words").glob("*.j2")}
         self._shared: dict[str, Template] = {}
 
     @cached_property
     def layout(self) -> Layout:
         return Layout(
-            text=layout(plain_environment(), self.folder / "text.j2"),
-            page=layout(page_environment(), self.folder / "page.j2"),
+            text=layout(plain_environment(self._compile_into), self.folder / "text.j2"),
+            page=layout(page_environment(self._compile_into), self.folder / "page.j2"),
         )
 
     def shared_words(self, folder: Path) -> Template:

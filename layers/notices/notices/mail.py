@@ -21,6 +21,7 @@ from botocore import exceptions as sdk  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
 
 from notices.codes import Code
+from notices.pace import Pace
 
 CONNECT_SECONDS: Final = 2
 READ_SECONDS: Final = 10
@@ -97,16 +98,22 @@ class Mail:
     """Sends letters from one address through one configuration set.
 
     `sender` is a from-address setting as `mailbox` takes it (an unusable one raises ValueError here), or None
-    or blank where none is set. `configuration_set` may be None: SES then uses the identity's own.
+    or blank where none is set. `configuration_set` may be None: SES then uses the identity's own. `pace` says when to
+    send; None is as fast as it goes.
     """
 
-    def __init__(self, client: Client, *, sender: str | None, configuration_set: str | None) -> None:
+    def __init__(
+        self, client: Client, *, sender: str | None, configuration_set: str | None, pace: Pace | None = None
+    ) -> None:
         self._client = client
         self._sender = mailbox(sender) if sender and sender.strip() else None
         self._configuration_set = configuration_set
+        self._pace = pace
 
     def send(self, letter: Letter) -> Answer:
-        """Send the letter, in one attempt, and say what came of it.
+        """Send the letter when its turn comes, in one attempt, and say what came of it.
+
+        When its turn is too far off, it is throttled without a send.
 
         Never raises for anything that SES, the SDK or the network does.
         """
@@ -117,6 +124,8 @@ class Mail:
                 code=Code.SENDER_UNSET,
                 error=f"{Code.SENDER_UNSET}: neither NOTICE_FROM_ADDRESS nor MAIL_FROM_ADDRESS is set",
             )
+        if self._pace is not None and not self._pace.take_turn():
+            return _failure(Verdict.UNAVAILABLE, Code.THROTTLED, "NoTurn")
         request = self._request(self._sender, letter)
         try:
             reference = self._client.send_email(**request).get("MessageId")

@@ -15,9 +15,10 @@ from typing import Any
 
 from jinja2 import Template
 
+from notices.audience import Audience
 from notices.codes import Code
 from notices.facts import present_facts, text, whole_text
-from notices.jobs import Audience, Job, Requester
+from notices.jobs import Job, Requester
 from notices.kinds import AnyKind, BrokenKind, Kind, Language
 from notices.links import link
 from notices.passages import as_details, as_line, as_passages

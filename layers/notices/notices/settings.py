@@ -38,6 +38,8 @@ class Settings:
     unknown_grace: timedelta
     retry_horizon: timedelta
     retention: timedelta
+    ses_send_rate: int
+    maximum_concurrency: int
     untold_check: str = "off"
     settled_jobs_index: str = ""
     untold_bookmark_table: str = ""
@@ -46,6 +48,11 @@ class Settings:
     def sends_mail(self) -> bool:
         """Only the exact word sends: a copy of production under any other name must not (DESIGN 3.5)."""
         return self.environment == PRODUCTION
+
+    @property
+    def sends_per_second(self) -> float:
+        """One worker's share of the send rate."""
+        return self.ses_send_rate / self.maximum_concurrency
 
 
 MAIL_VARIABLES = ("NOTICE_FROM_ADDRESS", "MAIL_FROM_ADDRESS", "HQ_BASE_URL", "CUSTOMER_BASE_URL")
@@ -101,6 +108,8 @@ def read(environ: Mapping[str, str], *, required: tuple[str, ...], unused: tuple
         unknown_grace=timedelta(seconds=whole("UNKNOWN_GRACE_SECONDS", 600, 1, 86_400)),
         retry_horizon=timedelta(hours=whole("RETRY_HORIZON_HOURS", 72, 1, 24 * 30)),
         retention=timedelta(days=whole("NOTICE_RETENTION_DAYS", 90, 29, 3650)),
+        ses_send_rate=whole("SES_SEND_RATE", 14, 1, 100_000),
+        maximum_concurrency=whole("MAXIMUM_CONCURRENCY", 2, 1, 1000),
         untold_check=checked("UNTOLD_CHECK", _untold_check, "off"),
         settled_jobs_index=text("SETTLED_JOBS_INDEX"),
         untold_bookmark_table=text("UNTOLD_BOOKMARK_TABLE"),

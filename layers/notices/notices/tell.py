@@ -30,6 +30,7 @@ from notices.mail import (
     usable_address,
 )
 from notices.message import BaseUrls, MessageError, render
+from notices.pace import PATIENCE_SECONDS
 from notices.record import (
     NOT_READ,
     OUTCOME_SECONDS,
@@ -46,9 +47,9 @@ from notices.record import (
 from notices.telemetry import Telemetry, fault
 
 # The worst case of one record: every call takes its time-outs to the end (the job, the notice where it is read, the
-# claim, the requester, the outcome as often as it is tried; and the mail). A record is started only while this much
-# time is left.
-WORST_CASE_SECONDS = 4 * CALL_SECONDS + OUTCOME_SECONDS + CONNECT_SECONDS + READ_SECONDS
+# claim, the requester, the outcome as often as it is tried; and the mail, once its turn
+# has come). A record is started only while this much time is left.
+WORST_CASE_SECONDS = 4 * CALL_SECONDS + OUTCOME_SECONDS + CONNECT_SECONDS + READ_SECONDS + PATIENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

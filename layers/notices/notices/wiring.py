@@ -1,7 +1,8 @@
 """The one place that builds the real thing: settings, connection, clients, and what a handler calls.
 
 Everything is made once, at init, on the main thread: botocore's clients are lazy and not safe to create in threads,
-and a second session or a second connection would cost half a cold start each (DESIGN 5).
+and a second session or a second connection would cost half a cold start each (DESIGN 5). What one function alone
+needs is imported where that one is built.
 """
 
 from __future__ import annotations
@@ -9,34 +10,41 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config  # type: ignore[import-untyped]
 from pynamodb.connection.base import Connection
 
-from notices import database, feedback, queues, untold
-from notices.backoff import Backoff
+from notices import database, queues
 from notices.batch import Batch, Context, in_order
 from notices.database import Table
-from notices.jobs import JOB_KEYS, REQUESTER_KEYS, Jobs, Requesters
-from notices.kinds import Catalogue, load_catalogue
-from notices.lookups import ReadTogether
-from notices.mail import Mail, ses_client_config
-from notices.message import BaseUrls
-from notices.receive import ReceiveFeedback, ReceiveJobSettled
 from notices.record import NOTICE_KEYS, Notices, utc_now
-from notices.retry import Due, RetryDueNotices
 from notices.settings import MAIL_VARIABLES, SERVICE, Settings, read
 from notices.telemetry import PowertoolsTelemetry
-from notices.tell import WORST_CASE_SECONDS, Tell
+from notices.trust import TrustStore
+
+if TYPE_CHECKING:
+    from notices import untold
+    from notices.kinds import Catalogue
 
 THREADS = 10  # as many as a batch has records
+
+_TRUST = TrustStore()
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
 
 def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `TellRequesterFunction` calls. Raises SettingsError, naming every fault."""
+    from notices.backoff import Backoff
+    from notices.jobs import JOB_KEYS, REQUESTER_KEYS, Jobs, Requesters
+    from notices.lookups import ReadTogether
+    from notices.mail import Mail, ses_client_config
+    from notices.message import BaseUrls
+    from notices.pace import Pace
+    from notices.receive import ReceiveJobSettled
+    from notices.tell import WORST_CASE_SECONDS, Tell
+
     settings = read(
         environ,
         required=(
@@ -68,6 +76,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
             _client(connection, "sesv2", ses_client_config(THREADS)),
             sender=settings.sender,
             configuration_set=settings.configuration_set,
+            pace=Pace(settings.sends_per_second),
         ),
         base_urls=BaseUrls(staff=settings.hq_base_url, customer=settings.customer_base_url),
         sends_mail=settings.sends_mail,
@@ -86,6 +95,8 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
 
 def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `RetryDueNoticesFunction` calls. Raises SettingsError, naming every fault."""
+    from notices.retry import Due, RetryDueNotices
+
     settings = read(environ, required=("NOTICES_TABLE", "JOB_SETTLED_QUEUE_URL"), unused=MAIL_VARIABLES)
     telemetry = _telemetry(environ)
     connection = _connection(settings)
@@ -109,9 +120,12 @@ def retry_due_notices(environ: Mapping[str, str] = os.environ) -> Handler:
 
 def record_feedback(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `RecordFeedbackFunction` calls. Raises SettingsError, naming every fault."""
+    from notices.feedback import RecordFeedback
+    from notices.receive_feedback import ReceiveFeedback
+
     settings = read(environ, required=("NOTICES_TABLE",), unused=MAIL_VARIABLES)
     telemetry = _telemetry(environ)
-    record = feedback.RecordFeedback(
+    record = RecordFeedback(
         _notices(Table(_connection(settings), settings.notices_table, NOTICE_KEYS), settings), telemetry, utc_now
     )
     receive = ReceiveFeedback(record, telemetry)
@@ -121,6 +135,8 @@ def record_feedback(environ: Mapping[str, str] = os.environ) -> Handler:
 
 def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `FindUntoldFunction` calls. Raises SettingsError, naming every fault."""
+    from notices import untold
+
     check = environ.get("UNTOLD_CHECK", "").strip()
     needed = {"index": ("SETTLED_JOBS_INDEX",), "scan": ("UNTOLD_BOOKMARK_TABLE",)}.get(check, ())
     settings = read(environ, required=("NOTICES_TABLE", "JOBS_TABLE", *needed), unused=MAIL_VARIABLES)
@@ -143,6 +159,9 @@ def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
 
 
 def _source(settings: Settings, connection: Connection, kinds: Catalogue) -> untold.Source | None:
+    from notices import untold
+    from notices.jobs import JOB_KEYS
+
     if settings.untold_check == "off":
         return None
     jobs_table = Table(connection, settings.jobs_table, JOB_KEYS)
@@ -158,6 +177,8 @@ def _telemetry(environ: Mapping[str, str]) -> PowertoolsTelemetry:
 
 def _kinds(telemetry: PowertoolsTelemetry) -> Catalogue:
     """Load the kinds. The build refuses a broken one; one that gets here all the same stops no other."""
+    from notices.kinds import load_catalogue
+
     catalogue = load_catalogue()
     for broken in catalogue.broken:
         telemetry.error(
@@ -174,12 +195,14 @@ def _connection(settings: Settings) -> Connection:
         max_retry_attempts=database.ATTEMPTS - 1,
         max_pool_connections=THREADS + 1,
     )
-    _ = connection.client  # now, on the main thread, and not at the first notice
+    _TRUST.share_with(connection.client)  # made now, on the main thread, and not at the first notice
     return connection
 
 
 def _client(connection: Connection, service: str, config: Config) -> Any:
-    return connection.session.create_client(service, region_name=connection.region, config=config)
+    client = connection.session.create_client(service, region_name=connection.region, config=config)
+    _TRUST.share_with(client)
+    return client
 
 
 def _notices(table: Table, settings: Settings) -> Notices:
