@@ -130,7 +130,7 @@ def test_without_a_terminal_what_is_missing_is_named_and_nothing_is_built(
         (("elsewhere",), "samconfig.toml has no stage 'elsewhere'; it has default, staging, production"),
         (("staging", "--set", "Nonsense=1"), "Nonsense is not a parameter of the template"),
         (("staging", "--set", "RetryHorizonHours=1000"), "RetryHorizonHours must be from 1 to 336"),
-        (("staging", "--set", "RetryHorizonHours=long"), "RetryHorizonHours must be a number"),
+        (("staging", "--set", "RetryHorizonHours=long"), "RetryHorizonHours must be a whole number"),
         (("staging", "--set", "Architecture=riscv"), "Architecture must be one of arm64, x86_64"),
         (("staging", "--set", "HqBaseUrl"), "'HqBaseUrl' is not NAME=VALUE"),
     ],
