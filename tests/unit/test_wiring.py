@@ -87,7 +87,7 @@ def test_a_start_in_production_with_a_from_address_has_nothing_to_say(capsys):
 
 
 @pytest.mark.parametrize("name", ["tell_requester", "find_untold"])
-def test_a_function_starts_with_a_broken_kind_and_says_which(name, monkeypatch, tmp_path, capsys):
+def test_a_function_starts_with_a_broken_kind_and_says_which(name, monkeypatch, tmp_path, caplog):
     kinds = one_kind(tmp_path)
     shutil.copytree(kinds / KIND, kinds / "export")
     (kinds / "export" / "kind.toml").unlink()
@@ -95,8 +95,7 @@ def test_a_function_starts_with_a_broken_kind_and_says_which(name, monkeypatch, 
 
     assert callable(getattr(wiring, name)(ENVIRON))
 
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (line,) = [line for line in lines if line["message"].startswith("a kind is broken")]
-    assert line["level"] == "ERROR"
-    assert line["kind"] == "export"
-    assert "export/kind.toml: the file is missing" in line["fault"]
+    (line,) = [record for record in caplog.records if record.message.startswith("a kind is broken")]
+    assert line.levelname == "ERROR"
+    assert line.kind == "export"
+    assert "export/kind.toml: the file is missing" in line.fault
