@@ -37,12 +37,6 @@ LINES = {
 }
 """Steps in the code, and how they are taken back. (The last one is no step, but one that was tried.)"""
 
-POWERTOOLS = (
-    _QUIET
-    + "from aws_lambda_powertools import Logger; from aws_lambda_powertools.metrics import EphemeralMetrics\n"
-    + "from aws_lambda_powertools.utilities.batch import BatchProcessor"
-)
-
 
 def variants(python: str) -> list[Function]:
     """Return the function as built, and with one step taken back each."""
@@ -73,7 +67,6 @@ def variants(python: str) -> list[Function]:
         rebuilt("no bytecode for the SDK", dependencies, no_bytecode),
         rebuilt("the whole SDK data", dependencies, whole_data),
         rebuilt("templates compiled at start", notices, no_templates),
-        replace(ours, name="Powertools for lines and batch", before=POWERTOOLS, folders=(*ours.folders, sdk)),
         *(replace(ours, name=name, before=lines) for name, lines in LINES.items()),
     ]
 

@@ -194,7 +194,7 @@ def running(certificate: Path, key: Path) -> Iterator[Control]:
         yield Control(f"http://127.0.0.1:{http}", f"https://127.0.0.1:{https}")
     finally:
         process.terminate()
-        process.wait(10)
+        process.communicate(timeout=10)
 
 
 async def _serve(certificate: str, key: str) -> None:

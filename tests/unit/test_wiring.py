@@ -91,7 +91,7 @@ def test_a_function_starts_with_a_broken_kind_and_says_which(name, monkeypatch, 
     kinds = one_kind(tmp_path)
     shutil.copytree(kinds / KIND, kinds / "export")
     (kinds / "export" / "kind.toml").unlink()
-    monkeypatch.setattr("notices.wiring.load_catalogue", lambda: load_catalogue(kinds))
+    monkeypatch.setattr("notices.kinds.load_catalogue", lambda: load_catalogue(kinds))
 
     assert callable(getattr(wiring, name)(ENVIRON))
 

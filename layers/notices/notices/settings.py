@@ -55,7 +55,14 @@ class Settings:
         return self.ses_send_rate / self.maximum_concurrency
 
 
-MAIL_VARIABLES = ("NOTICE_FROM_ADDRESS", "MAIL_FROM_ADDRESS", "HQ_BASE_URL", "CUSTOMER_BASE_URL")
+MAIL_VARIABLES = (
+    "NOTICE_FROM_ADDRESS",
+    "MAIL_FROM_ADDRESS",
+    "HQ_BASE_URL",
+    "CUSTOMER_BASE_URL",
+    "SES_SEND_RATE",
+    "MAXIMUM_CONCURRENCY",
+)
 
 
 def read(environ: Mapping[str, str], *, required: tuple[str, ...], unused: tuple[str, ...] = ()) -> Settings:
