@@ -292,7 +292,7 @@ def _texts_or_anything(*likely: str) -> st.SearchStrategy[dict[str, Any]]:
     return likely_texts | texts.map(lambda text: {"S": text}) | wire_values
 
 
-FACTS = ("workspace_id", "workspace_name", "failure_reason", "items", "count", "flag")
+FACTS = ("workspace_id", "workspace_name", "failure_reason", "finished_at", "items", "count", "flag")
 details = st.dictionaries(st.sampled_from(FACTS) | texts, wire_values, max_size=6)
 ANSWERS = ("MessageRejected", "BadRequestException", "TooManyRequestsException", "LimitExceededException", "Nonsense")
 printable = st.text(string.printable[:94], min_size=1, max_size=20)
@@ -428,7 +428,8 @@ def ses_event(draw: st.DrawFn) -> dict[str, Any]:
 # --- Messages --------------------------------------------------------------------------------------
 
 details_of_everything = st.dictionaries(
-    st.sampled_from(["a_text", "a_long_text", "a_number", "a_flag", "a_list"]), values | st.lists(texts, max_size=60)
+    st.sampled_from(["a_text", "a_long_text", "a_number", "a_flag", "a_list", "a_time"]),
+    values | st.lists(texts, max_size=60) | st.sampled_from(MOMENTS + NO_MOMENTS),
 )
 
 
@@ -444,7 +445,6 @@ def message(draw: st.DrawFn) -> dict[str, Any]:
         "audience": draw(st.sampled_from(["staff", "customer"])),
         "locale": draw(st.sampled_from(LOCALES) | texts),
         "time_zone": draw(st.sampled_from(ZONES) | texts),
-        "settled_at": draw(st.sampled_from([None, *MOMENTS])),
     }
 
 

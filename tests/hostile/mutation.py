@@ -211,7 +211,7 @@ def _data(hostile: Input, chance: random.Random, donor: Input | None) -> None:
         case 9 | 10 | 11:
             facts = hostile["job"].get("details", {}).get("M")
             if facts is not None:
-                facts[chance.choice(FACTS[:3])] = {"S": _text(chance.choice(PIECES), chance)}
+                facts[chance.choice(FACTS[:4])] = {"S": _text(chance.choice(PIECES + MOMENTS), chance)}
         case _:
             name = chance.choice(("job", "requester"))
             _attribute(hostile[name], (f"{name}_id",), chance)
@@ -253,11 +253,11 @@ def _message(hostile: Input, chance: random.Random, donor: Input | None) -> None
             hostile["time_zone"] = (
                 chance.choice(ZONES) if chance.random() < 0.5 else _text(chance.choice(ZONES), chance)
             )
-            hostile["settled_at"] = chance.choice(MOMENTS)
+            hostile["details"]["a_time"] = chance.choice(MOMENTS + NO_MOMENTS)
         case 4:
             hostile["name"] = _text(hostile["name"], chance)
         case _:
-            name = chance.choice(("a_text", "a_long_text", "a_number", "a_flag", "a_list"))
+            name = chance.choice(("a_text", "a_long_text", "a_number", "a_flag", "a_list", "a_time"))
             taken = donor["details"] if donor else None
             hostile["details"][name] = _value(hostile["details"].get(name, ""), chance, taken)
 

@@ -35,7 +35,6 @@ from hostile.inputs import (
     tag,
 )
 from notices.batch import Batch, Unreportable, in_order
-from notices.event import parse
 from notices.feedback import News
 from notices.jobs import Job, JobItem, Requester, RequesterItem, job_of, requester_of
 from notices.kinds import KINDS, Catalogue, load_catalogue
@@ -200,8 +199,7 @@ def _message(hostile: Mapping[str, Any]) -> None:
         time_zone=hostile["time_zone"],
         locale=hostile["locale"],
     )
-    event = parse(settled(settled_at=hostile["settled_at"]))
-    rendered = render(kind, hostile["outcome"], job, requester, BASE_URLS, settled_at=event.settled_at)
+    rendered = render(kind, hostile["outcome"], job, requester, BASE_URLS)
     check_message(rendered, hostile["audience"], _everything)
 
 
@@ -353,11 +351,13 @@ _HARMLESS = {
     "workspace_id": "ws-1",
     "workspace_name": "Blue \u05d0",
     "failure_reason": "No space.",
+    "finished_at": "2026-03-01T10:00:00+00:00",
     "a_text": "words",
     "a_long_text": "more words \u05d0",
     "a_number": 7,
     "a_flag": True,
     "a_list": ["one", "two"],
+    "a_time": "2026-03-01T10:00:00+00:00",
 }
 
 
@@ -395,6 +395,7 @@ a_long_text = "long_text"
 a_number = "number"
 a_flag = "flag"
 a_list = "list"
+a_time = "time"
 [links]
 staff = "/staff/{job_id}/{a_text}?n={a_number}"
 customer = "/{a_text}/{job_id}#{a_text}"
@@ -436,6 +437,9 @@ Text: {{ facts.a_text }}
 {% endif %}
 {% if facts.a_number %}
 Number: {{ facts.a_number }}
+{% endif %}
+{% if facts.a_time %}
+When: {{ facts.a_time }}
 {% endif %}
 {% endblock %}
 """
