@@ -182,9 +182,9 @@ def _(patch: Patch) -> None:
 @mutation("a mail is sent before its claim", Invariant.DUPLICATES_AS_DESIGNED, "one sender")
 def _(patch: Patch) -> None:
     def hasty(self: Tell, event: Any) -> Told:
-        kind, job = self._find(event)
+        kind, job = self.find(event)
         claim = Claim(job.job_id, event.outcome, job.kind, self.notices._new_claim_id(), 1)
-        result = self._attempt(claim, kind, job)
+        result = self.attempt(claim, kind, job)
         self.notices.claim(job, event.outcome)
         return self._record(claim, result)
 

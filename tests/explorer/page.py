@@ -152,7 +152,7 @@ def _introduced(matrix: Matrix) -> list[str]:
 def _diagram() -> list[str]:
     changes: set[tuple[str, str, str]] = set()
     for scenario in SCENARIOS:
-        few = Bound(min(scenario.bound.faults, 1), 1 if scenario.bound.switches else None)
+        few = Bound(min(scenario.bound.faults, 1), 1)
         changes |= scenario.explore(few).changes
     return [
         "## The states of a notice",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, NoReturn
@@ -22,8 +22,7 @@ from fakes.gate import Gate
 from fakes.mail import Provider
 from fakes.queues import Queues
 from fakes.store import Store, read_timeout, refusal
-from fakes.telemetry import FakeTelemetry
-from fakes.world import JOB_KEYS, JOBS, NOTICE_KEYS, NOTICES, REQUESTER_KEYS, REQUESTERS, Inline, Worker
+from fakes.world import JOB_KEYS, JOBS, NOTICE_KEYS, NOTICES, REQUESTER_KEYS, REQUESTERS, Inline, Worker, World
 from notices.backoff import Backoff
 from notices.event import Unprocessable
 from notices.event import parse as parse_event
@@ -144,30 +143,13 @@ class Node:
         return node
 
 
-@dataclass
-class _Surroundings:
-    """What a worker is built from: of the world, all that is this process's own."""
+class _Surroundings(World):
+    """The world as one process sees it: tables and queues are shared and there, all else is its own."""
 
-    settings: Settings
-    clock: Clock
-    claim_ids: Callable[[], str]
-    store: Store
-    queues: Queues
-    provider: Provider
-    telemetry: FakeTelemetry = field(default_factory=FakeTelemetry)
-    page: int = 100
+    __slots__ = ()
 
-    @property
-    def production(self) -> bool:
-        return self.settings.production
-
-    @property
-    def lease(self) -> timedelta:
-        return self.settings.lease
-
-    @property
-    def horizon(self) -> timedelta:
-        return self.settings.horizon
+    def __post_init__(self) -> None:
+        """Put nothing there."""
 
 
 def tables() -> Store:
@@ -184,7 +166,9 @@ def worker(process: Process, gate: Gate, store: Store, queues: Queues, provider:
     """Return the real code of a process: with clock, ids and jitter of its own, and the rest shared."""
     numbers = itertools.count(1)
     surroundings = _Surroundings(
-        settings=process.settings,
+        production=process.settings.production,
+        lease=process.settings.lease,
+        horizon=process.settings.horizon,
         clock=Clock(START + process.after, tick=TICK),
         claim_ids=lambda: f"claim-{process.name}{next(numbers)}",
         store=store,

@@ -20,7 +20,7 @@ from fakes.gate import Gate, Killed, Lever, ReplyLost, raising
 from fakes.mail import MISCONFIGURED, REFUSED, SEND_EMAIL, THROTTLED, UNKNOWN, ses_event
 from fakes.store import Store, read_timeout, refusal
 from fakes.world import JOB_ID, NOTICES, OUTCOME, World, settled
-from notices.record import Attempt, Status
+from notices.record import Status
 
 TICK = timedelta(microseconds=1)
 HELD = 600  # seconds of a lease, where there is one
@@ -164,25 +164,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: (notice := self.world.notice()) is not None and notice.status == Status.SUPPRESSED)
     @rule()
     def an_operator_reopens_a_suppressed_notice(self) -> None:
-        """DESIGN 3.4: failed, `reopened`, due now, at the revision read."""
-        item = dict(self.world.store.item(NOTICES, JOB_ID, OUTCOME) or {})
-        entry = Attempt(  # type: ignore[no-untyped-call]
-            attempt=int(item["attempts"]["N"]),
-            claim_id=item["claim_id"]["S"],
-            recorded_at=self.world.clock(),
-            result="failed",
-            error="reopened",
-        )
-        log = [*item["attempt_log"]["L"], {"M": entry.serialize(entry)}]
-        now = self.world.clock().strftime("%Y-%m-%dT%H:%M:%S.%f+0000")
-        item |= {
-            "status": {"S": "failed"},
-            "error": {"S": "reopened"},
-            "next_attempt_at": {"S": now},
-            "attempt_log": {"L": log},
-            "revision": {"N": str(int(item["revision"]["N"]) + 1)},
-        }
-        self.world.store.place(NOTICES, item)
+        assert self.world.worker().notices.reopen(self.world.the_notice())
 
     def _run(self, process: Any, call: int, when: str, fault: str | None) -> bool:
         """Run a process with one fault at one of its calls; return whether its message is done with."""
