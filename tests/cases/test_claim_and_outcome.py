@@ -303,7 +303,7 @@ def test_the_retrys_own_page_size_brings_back_the_same(run: Run) -> None:
     from notices.database import Table
     from notices.record import NOTICE_KEYS, Notices, utc_now
     from notices.retry import Due, RetryDueNotices
-    from notices.telemetry import JsonTelemetry
+    from notices.telemetry import PowertoolsTelemetry
 
     run.stage.put("NoticesTable", _generated(run))
     with run.stage.as_lambda():
@@ -314,7 +314,7 @@ def test_the_retrys_own_page_size_brings_back_the_same(run: Run) -> None:
             notices=Notices(table, now=utc_now, retention=timedelta(days=90)),
             queue=queues.JobSettledQueue(run.stage.sqs, run.stage.environ["JOB_SETTLED_QUEUE_URL"]),
             horizon=timedelta(hours=72),
-            telemetry=JsonTelemetry("requester-notices"),
+            telemetry=PowertoolsTelemetry("requester-notices"),
             now=utc_now,
         )
         done = retry(lambda: 60.0)

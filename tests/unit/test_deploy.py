@@ -14,7 +14,7 @@ from scripts.deploy import ASKED, main
 
 ANSWERS = {
     "SesIdentity": "example.com",
-    "NoticeFromAddress": 'Example "Notices" <notices@example.com>',
+    "NoticeFromAddress": '"Example, Notices" <notices@example.com>',
     "HqBaseUrl": "https://hq.example.com",
     "CustomerBaseUrl": "https://app.example.com",
     "JobsTableName": "jobs",
@@ -73,7 +73,7 @@ def test_the_first_deploy_of_a_stage_asks_what_has_no_safe_default(sam: Sam) -> 
         'Environment="production"',
         'ServiceName="requester-notices"',
         'SesIdentity="example.com"',
-        r'NoticeFromAddress="Example \"Notices\" <notices@example.com>"',
+        r'NoticeFromAddress="\"Example, Notices\" <notices@example.com>"',
         'HqBaseUrl="https://hq.example.com"',
         'CustomerBaseUrl="https://app.example.com"',
         'JobsTableName="jobs"',
@@ -129,7 +129,7 @@ def test_without_a_terminal_what_is_missing_is_named_and_nothing_is_built(
     [
         (("elsewhere",), "samconfig.toml has no stage 'elsewhere'; it has default, staging, production"),
         (("staging", "--set", "Nonsense=1"), "Nonsense is not a parameter of the template"),
-        (("staging", "--set", "RetryHorizonHours=1000"), "RetryHorizonHours must be from 1 to 336"),
+        (("staging", "--set", "RetryHorizonHours=1000"), "RetryHorizonHours must be a whole number from 1 to 336"),
         (("staging", "--set", "RetryHorizonHours=long"), "RetryHorizonHours must be a whole number"),
         (("staging", "--set", "Architecture=riscv"), "Architecture must be one of arm64, x86_64"),
         (("staging", "--set", "HqBaseUrl"), "'HqBaseUrl' is not NAME=VALUE"),
