@@ -135,7 +135,7 @@ SCENARIOS: Sequence[Scenario] = (
         "three senders and a fault",
         (sender("A"), sender("B", A_SECOND), sender("C", 2 * A_SECOND)),
         Bound(1, 1),
-        Bound(2, 3),
+        Bound(1, 3),
     ),
     Scenario("a sender and the retry of a failed notice", (sender("A", DUE), *_retry()), _ONE, _TWO, (THROTTLED,)),
     Scenario(
