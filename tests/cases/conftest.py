@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -20,3 +21,9 @@ def stage() -> Iterator[Stage]:
     """An empty stage."""
     with Stage() as stage:
         yield stage
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The records of a batch go one after the other, where what happens to them is a matter of their order."""
+    monkeypatch.setattr("notices.wiring.ThreadPoolExecutor", lambda _threads, name: ThreadPoolExecutor(1, name))

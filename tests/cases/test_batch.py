@@ -1,5 +1,8 @@
 """The answer to a batch, whatever happens to its records."""
 
+import itertools
+import json
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,11 +69,25 @@ def test_any_mixture_is_answered_with_ids_of_the_batch_each_once(run: Run) -> No
 
 
 @runs("BA-05")
-def test_records_that_there_is_no_time_for_are_reported_untouched(run: Run) -> None:
+def test_records_that_there_is_no_time_for_are_reported_untouched(run: Run, one_at_a_time: None) -> None:
     def left() -> int:
         return 120_000 if run.stage.wire.count("PutItem") < 3 else 2500
 
     run.play(context=LambdaContext(left))
     run.check()
+    assert run.stage.wire.count("PutItem") == 3
+    assert run.counted == {"NoticeDelivered": 3}
+
+
+@runs("BA-05")
+def test_of_records_side_by_side_each_that_was_started_is_finished_and_each_other_comes_back(run: Run) -> None:
+    asked = itertools.count()
+    run.play(context=LambdaContext(lambda: 120_000 if next(asked) < 3 else 2500))
+    assert run.played is not None
+    job_of = {record["messageId"]: json.loads(record["body"])["job_id"] for record in run.event["Records"]}
+    back = {job_of[failure["itemIdentifier"]] for failure in run.played.answer["batchItemFailures"]}
+    started = {notice["job_id"]: notice["status"] for notice in run.stage.notices()}
+    assert sorted(started.values()) == ["delivered"] * 3
+    assert back == set(job_of.values()) - set(started)
     assert run.stage.wire.count("PutItem") == 3
     assert run.counted == {"NoticeDelivered": 3}

@@ -1,7 +1,6 @@
 """What SES is given, and what its answers count as."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from email.utils import getaddresses
 from pathlib import Path
 
@@ -87,9 +86,7 @@ def test_a_connection_that_is_never_made_is_unavailable(run: Run) -> None:
 
 
 @runs("SE-02")
-def test_the_rate_limit_and_the_daily_quota_are_told_apart(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    # SES answers in turn, so the records go one at a time
-    monkeypatch.setattr("notices.wiring.ThreadPoolExecutor", lambda _threads, name: ThreadPoolExecutor(1, name))
+def test_the_rate_limit_and_the_daily_quota_are_told_apart(run: Run, one_at_a_time: None) -> None:
     run.stage.ses.script(
         ses_server.error("TooManyRequestsException", 429, "Maximum sending rate exceeded."),
         ses_server.error("TooManyRequestsException", 429, "Daily message quota exceeded"),
