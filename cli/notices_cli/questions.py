@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from notices.database import BATCH_GET_KEYS, Connection, Item, Table, batch_get
+from notices.database import BATCH_GET_KEYS, Connection, Item, Page, Table, batch_get, pages
 from notices.jobs import Job, Jobs, Requesters, job_of
 from notices.record import Notice, Status
 from notices.retry import INDEX
@@ -89,14 +90,8 @@ class Questions:
 
     def of_job(self, job_id: str) -> list[Notice]:
         """Return a job's notices, by outcome: one Query of its items."""
-        found: list[Notice] = []
-        start: Item | None = None
-        while True:
-            page = self.notices.query(None, Notice.job_id == job_id, start=start)
-            found += [Notice.from_raw_data(item) for item in page.items]
-            if page.next_key is None:
-                return found
-            start = page.next_key
+        read = pages(lambda start: self.notices.query(None, Notice.job_id == job_id, start=start))
+        return [Notice.from_raw_data(item) for page in read for item in page.items]
 
     def notice(self, job_id: str, outcome: str) -> Notice | None:
         """Return one notice: one GetItem."""
@@ -121,8 +116,8 @@ class Questions:
         statuses = selection.by_index
         kept: list[Notice] = []
         read, complete = 0, True
-        pages = self._indexed(statuses) if statuses else self._scanned()
-        for page, more in pages:
+        source = self._indexed(statuses) if statuses else self._scanned()
+        for page, more in source:
             read += len(page)
             notices = [Notice.from_raw_data(item) for item in page]
             kept += [notice for notice in notices if selection.takes(notice, now)]
@@ -147,25 +142,18 @@ class Questions:
         """Yield whole notices by way of the index, which projects only their keys and a few attributes."""
         left = list(statuses)
         while left:
-            status = left.pop(0)
-            start: Item | None = None
-            while True:
-                page = self.notices.query(INDEX, Notice.status == status.value, start=start, limit=BATCH_GET_KEYS)
+            read = partial(self._rows, left.pop(0))
+            for page in pages(read):
                 keys = [(row["job_id"]["S"], row["outcome"]["S"]) for row in page.items]
                 found = batch_get(self._connection, {self.notices: keys}) if keys else iter(())
                 yield [item for _, item in found], page.next_key is not None or bool(left)
-                if page.next_key is None:
-                    break
-                start = page.next_key
+
+    def _rows(self, status: Status, start: Item | None) -> Page:
+        return self.notices.query(INDEX, Notice.status == status.value, start=start, limit=BATCH_GET_KEYS)
 
     def _scanned(self) -> Iterator[tuple[Sequence[Item], bool]]:
-        start: Item | None = None
-        while True:
-            page = self.notices.scan(start=start, limit=PAGE)
+        for page in pages(lambda start: self.notices.scan(start=start, limit=PAGE)):
             yield page.items, page.next_key is not None
-            if page.next_key is None:
-                return
-            start = page.next_key
 
 
 def _text(value: Any) -> str | None:

@@ -195,6 +195,20 @@ def dispatch(connection: Connection, operation: str, kwargs: Item, table: str) -
         raise DatabaseError(operation, table, type(error).__name__) from error
 
 
+def pages(read: Callable[[Item | None], Page], start: Item | None = None) -> Iterator[Page]:
+    """Yield page after page to the end, from the key `start` on; one may be empty and not the last.
+
+    Raises:
+        DatabaseError: when a page cannot be read.
+    """
+    while True:
+        page = read(start)
+        yield page
+        if page.next_key is None:
+            return
+        start = page.next_key
+
+
 def batch_get(connection: Connection, keys: Mapping[Table, Sequence[Key]]) -> Iterator[tuple[str, Item]]:
     """Yield (table name, item) for every one of the keys that exists, strongly consistent.
 

@@ -17,7 +17,7 @@ from typing import Any
 from notices.event import JOB_ID, MAX_WRAPPINGS, OUTCOME, strict_object
 from notices.mail import job_id_from_tag
 from notices.record import Attempt, Clock, Feedback, Notice, Notices, Status
-from notices.telemetry import Telemetry
+from notices.telemetry import Telemetry, delivered, delivered_twice
 
 WRITE_TRIES = 5
 
@@ -273,18 +273,9 @@ class RecordFeedback:
         if accepted is None:
             return "recorded"
         if notice.status == Status.DELIVERED:
-            self.telemetry.count("DuplicateDelivery", kind)
-            self.telemetry.warning(
-                "delivered twice",
-                job_id=event.job_id,
-                outcome=event.outcome,
-                provider_reference=event.message_id,
-            )
+            delivered_twice(self.telemetry, kind, event.job_id, event.outcome, event.message_id)
             return "second_delivery"
-        self.telemetry.count("NoticeDelivered", kind)
-        if notice.settled_at is not None:
-            seconds = (self.now() - notice.settled_at).total_seconds()
-            self.telemetry.count("SecondsToTell", kind, max(0.0, seconds))
+        delivered(self.telemetry, kind, notice.settled_at, self.now())
         return "settled"
 
 

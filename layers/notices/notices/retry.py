@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from notices.codes import ENDINGS, Code, code_of
-from notices.database import CALL_SECONDS, Table
+from notices.database import CALL_SECONDS, Table, pages
 from notices.database import Item as RawItem
 from notices.queues import BATCH, JobSettledQueue, QueueError, Retry
 from notices.queues import CALL_SECONDS as QUEUE_CALL_SECONDS
@@ -43,13 +43,8 @@ class Due:
             DatabaseError: when a page cannot be read.
         """
         condition = (Notice.status == status.value) & (Notice.next_attempt_at <= self.now())
-        start: RawItem | None = None
-        while True:
-            page = self.table.query(INDEX, condition, start=start, limit=self.page)
+        for page in pages(lambda start: self.table.query(INDEX, condition, start=start, limit=self.page)):
             yield from page.items
-            if page.next_key is None:
-                return
-            start = page.next_key
 
 
 @dataclass(slots=True)

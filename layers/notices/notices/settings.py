@@ -121,6 +121,12 @@ def read(environ: Mapping[str, str], *, required: tuple[str, ...], unused: tuple
         settled_jobs_index=text("SETTLED_JOBS_INDEX"),
         untold_bookmark_table=text("UNTOLD_BOOKMARK_TABLE"),
     )
+    for check, name, value in (
+        ("index", "SETTLED_JOBS_INDEX", settings.settled_jobs_index),
+        ("scan", "UNTOLD_BOOKMARK_TABLE", settings.untold_bookmark_table),
+    ):
+        if settings.untold_check == check and not value:
+            faults.append(f"{name} is not set")
     if faults:
         raise SettingsError("settings: " + "; ".join(faults))
     return settings

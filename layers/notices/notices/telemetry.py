@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
+from datetime import datetime
 from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
@@ -100,6 +101,19 @@ def _parts(metrics: dict[str, list[float]]) -> list[list[tuple[str, float]]]:
 
 def _named(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def delivered(telemetry: Telemetry, kind: str, settled_at: datetime | None, now: datetime) -> None:
+    """Count a notice that has become delivered, by its sender or by SES's own event."""
+    telemetry.count("NoticeDelivered", kind)
+    if settled_at is not None:
+        telemetry.count("SecondsToTell", kind, max(0.0, (now - settled_at).total_seconds()))
+
+
+def delivered_twice(telemetry: Telemetry, kind: str, job_id: str, outcome: str, reference: str | None) -> None:
+    """Count and log the residue of DESIGN 2 where it shows: a requester got a second mail."""
+    telemetry.count("DuplicateDelivery", kind)
+    telemetry.warning("delivered twice", job_id=job_id, outcome=outcome, provider_reference=reference)
 
 
 def fault(error: BaseException) -> str:

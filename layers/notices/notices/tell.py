@@ -44,11 +44,11 @@ from notices.record import (
     Result,
     Status,
 )
-from notices.telemetry import Telemetry, fault
+from notices.telemetry import Telemetry, delivered, delivered_twice, fault
 
 # The worst case of one record: every call takes its time-outs to the end (the job, the notice where it is read, the
-# claim, the requester, the outcome as often as it is tried; and the mail, once its turn
-# has come). A record is started only while this much time is left.
+# claim, the requester, the outcome as often as it is tried; and the mail, once its turn has come). A record is started
+# only while this much time is left.
 WORST_CASE_SECONDS = 4 * CALL_SECONDS + OUTCOME_SECONDS + CONNECT_SECONDS + READ_SECONDS + PATIENCE_SECONDS
 
 
@@ -226,13 +226,7 @@ class Tell:
             case Recorded.WRITTEN:
                 self._count(claim, result)
             case Recorded.SECOND_DELIVERY:
-                self.telemetry.count("DuplicateDelivery", claim.kind)
-                self.telemetry.warning(
-                    "delivered twice",
-                    job_id=claim.job_id,
-                    outcome=claim.outcome,
-                    provider_reference=result.reference,
-                )
+                delivered_twice(self.telemetry, claim.kind, claim.job_id, claim.outcome, result.reference)
             case Recorded.ITEM_GONE:
                 self._not_recorded(claim, result, "the notice is gone")
         return _told(claim, result, None if recorded is Recorded.WRITTEN else recorded.value)
@@ -253,10 +247,7 @@ class Tell:
         kind = claim.kind
         match result.status:
             case Status.DELIVERED:
-                self.telemetry.count("NoticeDelivered", kind)
-                if claim.settled_at is not None:
-                    seconds = (self.now() - claim.settled_at).total_seconds()
-                    self.telemetry.count("SecondsToTell", kind, max(0.0, seconds))
+                delivered(self.telemetry, kind, claim.settled_at, self.now())
             case Status.SUPPRESSED:
                 self.telemetry.count("NoticeSuppressed", kind)
             case Status.FAILED:

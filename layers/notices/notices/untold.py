@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from pynamodb.attributes import JSONAttribute, UnicodeAttribute
+from pynamodb.expressions.condition import Condition
 from pynamodb.models import Model
 
 from notices.codes import NOBODY_TO_TELL, code_of
-from notices.database import CALL_SECONDS, Connection, Item, Table, batch_get
+from notices.database import CALL_SECONDS, Connection, Item, Page, Table, batch_get, pages
 from notices.jobs import ForeignAttribute, Job, JobItem, job_of
 from notices.kinds import Catalogue
 from notices.record import Clock, Notice, Status
@@ -102,13 +104,11 @@ class IndexSource:
             condition = (_SettledIndex.kind == kind.name) & _SettledIndex.settled_at.between(
                 _prefix(since), _prefix(until)
             )
-            start: Item | None = None
-            while True:
-                page = self.table.query(self.index, condition, start=start, limit=PAGE)
-                yield JobsPage(page.items)
-                if page.next_key is None:
-                    break
-                start = page.next_key
+            read = partial(self._page, condition)
+            yield from (JobsPage(page.items) for page in pages(read))
+
+    def _page(self, condition: Condition, start: Item | None) -> Page:
+        return self.table.query(self.index, condition, start=start, limit=PAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +122,9 @@ class ScanSource:
 
     def pages(self, since: datetime, until: datetime) -> Iterator[JobsPage]:  # noqa: ARG002 - the scan sees all
         """See Source. The bookmark moves on with each page that was looked at."""
-        start = self.bookmark.load()
-        for _ in range(self.max_pages):
-            page = self.table.scan(start=start, limit=PAGE)
+        read = pages(lambda start: self.table.scan(start=start, limit=PAGE), self.bookmark.load())
+        for page in islice(read, self.max_pages):
             yield JobsPage(page.items, done=partial(self.bookmark.save, page.next_key))
-            if page.next_key is None:
-                return
-            start = page.next_key
 
 
 @dataclass(slots=True)
@@ -138,7 +134,7 @@ class Found:
     settled: int = 0
     without_notice: list[str] = field(default_factory=list)
     failed_for_good: list[str] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)  # a job or notice that says something impossible
+    unreadable: list[str] = field(default_factory=list)  # the notice says something impossible
     stopped_early: bool = False
 
     @property

@@ -137,9 +137,7 @@ def find_untold(environ: Mapping[str, str] = os.environ) -> Handler:
     """Return what `FindUntoldFunction` calls. Raises SettingsError, naming every fault."""
     from notices import untold
 
-    check = environ.get("UNTOLD_CHECK", "").strip()
-    needed = {"index": ("SETTLED_JOBS_INDEX",), "scan": ("UNTOLD_BOOKMARK_TABLE",)}.get(check, ())
-    settings = read(environ, required=("NOTICES_TABLE", "JOBS_TABLE", *needed), unused=MAIL_VARIABLES)
+    settings = read(environ, required=("NOTICES_TABLE", "JOBS_TABLE"), unused=MAIL_VARIABLES)
     telemetry = _telemetry(environ)
     connection = _connection(settings)
     kinds = _kinds(telemetry)
