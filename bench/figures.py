@@ -83,6 +83,7 @@ def warm(bench: Bench, functions: Sequence[Function], rounds: int) -> Medians:
             for number in range(rounds):
                 for size in (1,) if handled else (1, 10):
                     for name, process in running:
+                        process.run(f"awake{number}", batch=size)  # the other ran meanwhile, and its turn was longer
                         answer = process.run(f"warm{number}", batch=size, times=2)
                         label = what.format(size)
                         seen[f"{label}: wall, ms"][name] += [wall * 1000 for wall in answer["wall"]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fakes.context import FakeContext
 from fakes.telemetry import FakeTelemetry
-from notices.batch import Batch, Unreportable, body_of, in_order, message_id_of
+from notices.batch import Batch, Record, Unreportable, in_order
 from notices.database import DatabaseError
 
 
@@ -22,9 +22,9 @@ class Handler:
         self.error = error or RuntimeError("dana@example.com")
         self.given: list[str | None] = []
 
-    def __call__(self, record) -> None:
-        self.given.append(body_of(record))
-        if body_of(record) in self.failing:
+    def __call__(self, record: Record) -> None:
+        self.given.append(record.body)
+        if record.body in self.failing:
             raise self.error
 
 
@@ -76,6 +76,13 @@ def test_a_record_without_a_message_id_that_fails_makes_the_invocation_raise_aft
     with pytest.raises(Unreportable):
         run(handler, event(("1", "a"), (missing, "b"), ("3", "c")))
     assert handler.given == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("nonsense", [None, 5, "record", ["a"]])
+def test_what_is_no_record_is_one_without_id_and_body(nonsense):
+    handler = Handler()
+    assert run(handler, {"Records": [nonsense, {"messageId": "2", "body": "b"}]}) == {"batchItemFailures": []}
+    assert handler.given == [None, "b"]
 
 
 @pytest.mark.parametrize("body", [None, 5, {"type": "job.settled"}, []])
@@ -137,10 +144,3 @@ def test_the_answer_has_exactly_the_shape_that_lambda_wants(records, times):
     assert set(ids) <= {message_id for message_id, _ in records}
     assert {message_id for message_id, body in records if body == "bad"} <= set(ids)
     assert json.loads(json.dumps(answer)) == answer
-
-
-def test_the_message_id_is_read_from_the_raw_record():
-    class Record:
-        raw_event = {"messageId": "1"}  # noqa: RUF012
-
-    assert message_id_of(Record()) == "1"

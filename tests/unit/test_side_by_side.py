@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from fakes.context import FakeContext
 from fakes.telemetry import FakeTelemetry
-from notices.batch import Batch, Step
+from notices.batch import Batch, Record, Step
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def run(groups: Sequence[Sequence[Callable[[], None]]], pool: ThreadPoolExecutor
     count = sum(len(group) for group in groups)
     event = {"Records": [{"messageId": f"message-{number}", "body": ""} for number in range(count)]}
 
-    def plan(records: Sequence[SQSRecord]) -> list[list[Step]]:
+    def plan(records: Sequence[Record]) -> list[list[Step]]:
         arriving = iter(records)
         return [[Step(next(arriving), do) for do in group] for group in groups]
 

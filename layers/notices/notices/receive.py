@@ -8,9 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-
-from notices.batch import Step, body_of, message_id_of
+from notices.batch import Record, Step
 from notices.event import JobSettled, Unprocessable, parse
 from notices.lookups import Lookups, NoticeKey
 from notices.queues import DeadLetters
@@ -28,7 +26,7 @@ class ReceiveJobSettled:
     dead_letters: DeadLetters
     telemetry: Telemetry
 
-    def __call__(self, records: Sequence[SQSRecord]) -> list[list[Step]]:
+    def __call__(self, records: Sequence[Record]) -> list[list[Step]]:
         """Lay out a batch: its look-ups read together, the records of one notice one after the other."""
         arrivals = [(record, _parsed(record)) for record in records]
         keys = [
@@ -46,7 +44,7 @@ class ReceiveJobSettled:
                 group.append(Step(record, partial(self._handle, record, event, tell)))
         return list(groups.values())
 
-    def _handle(self, record: SQSRecord, event: JobSettled, tell: Tell) -> None:
+    def _handle(self, record: Record, event: JobSettled, tell: Tell) -> None:
         """Handle one record.
 
         Raises:
@@ -61,7 +59,7 @@ class ReceiveJobSettled:
             return
         self.telemetry.info(
             "record handled",
-            message_id=message_id_of(record),
+            message_id=record.message_id,
             job_id=event.job_id,
             outcome=event.outcome,
             kind=told.kind,
@@ -73,9 +71,9 @@ class ReceiveJobSettled:
             milliseconds=round((time.perf_counter() - started) * 1000, 1),
         )
 
-    def _park(self, record: SQSRecord, refused: Unprocessable, event: JobSettled | None = None) -> None:
-        message_id = message_id_of(record)
-        self.dead_letters.park(body_of(record), refused.reason, message_id)
+    def _park(self, record: Record, refused: Unprocessable, event: JobSettled | None = None) -> None:
+        message_id = record.message_id
+        self.dead_letters.park(record.body, refused.reason, message_id)
         self.telemetry.count("EventParked")
         self.telemetry.warning(
             "event parked",
@@ -87,8 +85,8 @@ class ReceiveJobSettled:
         )
 
 
-def _parsed(record: SQSRecord) -> JobSettled | Unprocessable:
+def _parsed(record: Record) -> JobSettled | Unprocessable:
     try:
-        return parse(body_of(record))
+        return parse(record.body)
     except Unprocessable as refused:
         return refused

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-
 from notices import feedback
-from notices.batch import body_of, message_id_of
+from notices.batch import Record
 from notices.telemetry import Telemetry
 
 
@@ -19,16 +17,16 @@ class ReceiveFeedback:
     record: Callable[[feedback.SesEvent], str]
     telemetry: Telemetry
 
-    def __call__(self, record: SQSRecord) -> None:
+    def __call__(self, record: Record) -> None:
         """Handle one record.
 
         Raises:
             ValueError: the body is no JSON object; the queue brings it to its dead-letter queue.
             DatabaseError, Contended: see `RecordFeedback`.
         """
-        message_id = message_id_of(record)
+        message_id = record.message_id
         try:
-            event = feedback.parse(body_of(record))
+            event = feedback.parse(record.body)
         except feedback.NotOurs as ignored:
             self.telemetry.info("feedback ignored", message_id=message_id, reason=str(ignored))
             return
