@@ -53,8 +53,8 @@ def test_a_check_names_every_file_at_fault_with_its_line(folder: Path, capsys) -
     assert main(["--folder", str(folder), "check"]) == 1
     export, german, english = sorted(capsys.readouterr().out.splitlines())
     assert "export/kind.toml:1: 'title' is missing or not a text." in export
-    assert f"{KIND}/de/succeeded.j2:7: the example of 'succeeded' for staff does not render" in german
-    assert f"{KIND}/en/failed.j2:7: the example of 'failed' for staff, without failure_reason," in english
+    assert f"{KIND}/de/succeeded.j2:6: the example of 'succeeded' for staff does not render" in german
+    assert f"{KIND}/en/failed.j2:6: the example of 'failed' for staff, without failure_reason," in english
     assert "Put that part between {% if facts.failure_reason %} and {% endif %}." in english
 
 
