@@ -160,6 +160,14 @@ def test_a_missing_part_of_the_layout_is_named(folder: Path, name: str) -> None:
         ("en/failed.j2", "{% endblock %}", "", "en/failed.j2:43:", "the file ends before {% endblock %}"),
         ("en/failed.j2", "{% if facts.failure_reason %}", "{% if x == %}", "en/failed.j2:12:", "between {% and %}"),
         ("en/failed.j2", "{% endif %}", "", "en/failed.j2:3:", "{% endblock %} comes before {% endif %}"),
+        (
+            "en/failed.j2",
+            "{% if facts.workspace_id %}",
+            "",
+            "en/failed.j2:39:",
+            "{% endif %} has no {% if ... %} above",
+        ),
+        ("en/failed.j2", "{% block subject %}", "", "en/failed.j2:3:", "{% endblock %} has no {% block ... %} above"),
         ("en/failed.j2", "{% else %}", "{% elseif %}", "en/failed.j2:8:", "there is no {% elseif %}. Use if, elif,"),
         ("en/succeeded.j2", "Open the workspace", "", "en/succeeded.j2:", "the block 'link' is empty"),
         ("en/failed.j2", "Workspace: {{", "Workspace {{", "en/failed.j2:35:", "'Label: value', and this one is not"),
@@ -179,6 +187,12 @@ def test_a_broken_kind_says_where_and_what(
     assert f"{KIND}/{place}" in error
     assert says in error
     assert "\n" not in error
+
+
+def test_a_page_that_long_facts_would_make_too_large_is_refused(folder: Path, change: Mend) -> None:
+    again = "> {% for _ in range(40) %}{{ facts.failure_reason }} {% endfor %}"
+    change("en/failed.j2", "> {{ facts.failure_reason }}", again)
+    assert "with every fact as long as it may be, makes a page of more than 102 KB" in error_of(folder)
 
 
 def test_an_error_of_an_outcomes_own_link_has_the_line_of_that_outcome(folder: Path, change: Mend) -> None:

@@ -578,3 +578,16 @@ def test_a_page_loads_nothing_from_elsewhere() -> None:
     page = told().html
     assert not re.search(r"<(img|link|script|iframe)|src=|@import|url\(", page)
     assert re.search(r'<html lang="en" dir="ltr">', page)
+
+
+def test_the_number_zero_is_defined_and_can_be_told(wording: Callable[[str], Kind], tmp_path: Path) -> None:
+    body = "{% if facts.rooms is defined %}{{ facts.rooms }} rooms{% else %}No word of rooms{% endif %}"
+    wording("x")
+    kinds = tmp_path / "kinds" / NAME
+    declared = (kinds / "kind.toml").read_text(encoding="utf-8").replace("[facts]", '[facts]\nrooms = "number"')
+    (kinds / "kind.toml").write_text(declared, encoding="utf-8")
+    text = (kinds / "en" / "failed.j2").read_text(encoding="utf-8").replace("\nx\n", f"\n{body}\n")
+    (kinds / "en" / "failed.j2").write_text(text, encoding="utf-8")
+    (kind,) = load_catalogue(tmp_path / "kinds").sound
+    assert "\n0 rooms\n" in told("failed", kind=kind, rooms=0).text
+    assert "\nNo word of rooms\n" in told("failed", kind=kind, rooms=None).text

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from notices.audience import Audience
-from notices.facts import fits
+from notices.facts import LIST_LIMIT, LONG_TEXT_LIMIT, TEXT_LIMIT, FactType, fits
 from notices.jobs import Job, Requester
 from notices.kind_files import KindError, line_of, listed, read, read_toml
 from notices.kind_toml import AUDIENCES
@@ -26,6 +26,15 @@ LARGEST_PAGE = 102 * 1024
 
 _KEYS = {"outcome", "audience", "job_id", "details", "requester"}
 _REQUESTER_KEYS = {"name", "time_zone", "locale"}
+# In letters of three bytes each, as most of the world's are or less.
+_LONGEST: Mapping[FactType, Any] = {
+    "text": "字" * TEXT_LIMIT,
+    "long_text": "字" * LONG_TEXT_LIMIT,
+    "number": 10**20,
+    "flag": True,
+    "list": ["字" * TEXT_LIMIT] * LIST_LIMIT,
+    "time": "2026-03-01T09:59:30Z",
+}
 # What a reader would take for a mistake: a fact that is not there, template syntax, a gap where a name was.
 _MISTAKES = {
     "the word None": r"\bNone\b",
@@ -91,7 +100,8 @@ def load_examples(kind: Kind) -> tuple[Example, ...]:
 def check_kind(kind: Kind) -> None:
     """Render every example in every language and look at the result as a reader would.
 
-    Each is looked at whole, then without each of its facts and without any: a job may lack what it likes.
+    Each is looked at whole, then without each of its facts and without any, since a job may lack what it likes, and
+    with every fact as long as it is ever printed.
 
     Raises:
         KindError: a text that cannot be rendered, a link that leads nowhere, or words that look like a mistake.
@@ -148,6 +158,8 @@ def _check(kind: Kind, example: Example, tag: str) -> None:
         rest = {other: value for other, value in example.job.details.items() if other != name}
         _check_message(kind, example.having(rest), tag, f"{who}, without {name},")
     _check_message(kind, example.having({}), tag, f"{who}, without any fact,")
+    longest = {name: _LONGEST[declared] for name, declared in kind.facts.items()}
+    _check_message(kind, example.having(longest), tag, f"{who}, with every fact as long as it may be,")
 
 
 def _check_message(kind: Kind, example: Example, tag: str, who: str) -> Message:

@@ -82,6 +82,9 @@ _REMEDIES = {
     "Cannot declare": "That table is there already: put both into one.",
     "Expected ']'": "Close the name of the table with ].",
     "Invalid initial character for a key part": "Keep { ... } on one line, and a name to letters, digits, _ and -.",
+    "Expected newline": 'Begin each name = "text" on a line of its own; a " within a text is written \\".',
+    "Unclosed inline table": "Put a comma between its parts, and close it with } on the same line.",
+    "Unclosed array": "Put a comma between its parts, and close it with ].",
     "Invalid statement": 'Write a line as name = "text", a table as [name], a remark as # words.',
 }
 

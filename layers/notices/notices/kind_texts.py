@@ -164,7 +164,10 @@ def _in_plain_words(error: TemplateSyntaxError) -> str:
     said = (error.message or "it cannot be read").rstrip(".")
     tag = re.search(r"unknown tag '(\w+)'", said)
     opened = re.search(r"needs to be closed is '(\w+)'", said)
-    if opened and (said.startswith("Unexpected end") or (tag and tag[1] in _ENDS)):
+    beginning = _BEGINNINGS.get(tag[1]) if tag else None
+    if tag and beginning and (not opened or (opened[1] == "block" and beginning != "block")):
+        return f"{{% {tag[1]} %}} has no {{% {beginning} ... %}} above it. Add that, or take this out."
+    if opened and (beginning or said.startswith("Unexpected end")):
         here = f"{{% {tag[1]} %}} comes" if tag else "the file ends"
         return f"{here} before {{% end{opened[1]} %}}, which a {{% {opened[1]} ... %}} above needs. Add it."
     if tag:
@@ -176,7 +179,7 @@ def _in_plain_words(error: TemplateSyntaxError) -> str:
     return f"{said}. Mend that line."
 
 
-_ENDS = {"endblock", "endif", "endfor", "else", "elif"}
+_BEGINNINGS = {"endblock": "block", "endif": "if", "else": "if", "elif": "if", "endfor": "for"}
 
 
 def _is_blank(node: nodes.Expr) -> bool:
