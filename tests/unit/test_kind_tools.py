@@ -29,6 +29,16 @@ def test_a_new_kind_already_passes(folder: Path, name: str) -> None:
     assert load_catalogue(folder).get(name) is not None
 
 
+def test_a_new_kind_is_shown_with_what_comes_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert main(["--folder", str(folder), "new", "export"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "kinds/export/en/failed.j2"
+    assert last.endswith("notices kind check, notices kind preview export")
+
+
 @pytest.mark.parametrize("name", ["Export", "data-export", "", "../export", "_layout", "1st", "a" * 65, "ex port"])
 def test_a_name_that_no_kind_can_have_writes_nothing(folder: Path, name: str, capsys) -> None:
     before = sorted(folder.parent.rglob("*"))

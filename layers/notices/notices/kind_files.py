@@ -16,8 +16,7 @@ class KindError(Exception):
     """
 
     def __init__(self, path: Path, problem: str, *, line: int | None = None) -> None:
-        here = Path.cwd()
-        shown = path.relative_to(here) if path.is_relative_to(here) else path
+        shown = shown_path(path)
         super().__init__(f"{shown}:{line}: {problem}" if line else f"{shown}: {problem}")
         self.path, self.line, self.problem = path, line, problem
 
@@ -26,6 +25,12 @@ class KindError(Exception):
         """The file and line in few words: the end of its path, short enough for a notice's `error`."""
         end = "/".join(self.path.parts[-3:])[-120:]
         return f"{end}:{self.line}" if self.line else end
+
+
+def shown_path(path: Path) -> Path:
+    """Return a path as a reader sees it: from where they are, if it is below."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def read(path: Path) -> str:
