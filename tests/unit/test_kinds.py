@@ -231,6 +231,7 @@ def test_examples_that_are_no_tables_are_said_to_be_none(folder: Path) -> None:
         "Tables: {% for name in ['a', 'b'] %}{{ name }}{% if not loop.last %}, {% endif %}{% endfor %}",
         "{% if facts.workspace_id %}ID: {{ facts.workspace_id }}{% else %}ID: none{% endif %}",
         "{{ 'ID: ' ~ job_id }}",
+        "ID{{ ': ' }}{{ job_id }}",
         "{# remark #}",
         "ID: {{ facts.workspace_id or '' }}",
     ],

@@ -124,7 +124,8 @@ def _lines_of(block: nodes.Block) -> Iterator[tuple[int, str]]:
     for output in block.find_all(nodes.Output):
         for node in output.nodes:
             if not isinstance(node, nodes.TemplateData):
-                texts = [const.value for const in node.find_all(nodes.Const) if isinstance(const.value, str)]
+                constants = [node, *node.find_all(nodes.Const)]
+                texts = [one.value for one in constants if isinstance(one, nodes.Const) and isinstance(one.value, str)]
                 at, words = at if words.strip() else node.lineno, words + "".join(texts) + _VALUE
                 continue
             for offset, part in enumerate(node.data.split("\n")):
