@@ -195,6 +195,11 @@ def test_a_page_that_long_facts_would_make_too_large_is_refused(folder: Path, ch
     assert "with every fact as long as it may be, makes a page of more than 102 KB" in error_of(folder)
 
 
+def test_a_text_may_say_none_of(folder: Path, change: Mend) -> None:
+    change("en/failed.j2", "We are sorry:", "None of your data is lost. We are sorry:")
+    check_catalogue(folder)
+
+
 def test_an_error_of_an_outcomes_own_link_has_the_line_of_that_outcome(folder: Path, change: Mend) -> None:
     change("kind.toml", "[outcomes.failed]", '[outcomes.failed.links]\nstaff = "/{nope}"\n\n[outcomes.failed]')
     line = (folder / KIND / "kind.toml").read_text(encoding="utf-8").splitlines().index('staff = "/{nope}"') + 1

@@ -37,7 +37,7 @@ _LONGEST: Mapping[FactType, Any] = {
 }
 # What a reader would take for a mistake: a fact that is not there, template syntax, a gap where a name was.
 _MISTAKES = {
-    "the word None": r"\bNone\b",
+    "the word None": r"\bNone\b(?! of\b)",
     "the word undefined": r"\bundefined\b",
     "template syntax": r"\{\{|\}\}|\{%|%\}|\{ *[a-z_.]+ *\}|\bfacts\.[a-z]",
     "an HTML tag": r"</?(?:a|b|br|div|em|h[1-6]|i|img|li|ol|p|span|strong|table|td|tr|u|ul)\b[^<>]*>",
