@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 from notices.examples import faults
-from notices.kind_files import KindError, read
+from notices.kind_files import KindError, read, shown_path
 from notices.kind_toml import NAME
 from notices.kinds import KINDS
 from notices_cli.gallery import Shown, gallery, shown
@@ -80,7 +80,8 @@ def _run(given: argparse.Namespace) -> int:
     match given.command:
         case "new":
             for path in new_kind(given.folder, given.name):
-                print(path)
+                print(shown_path(path))
+            print("Change them as docs/kinds.md says, and look: notices kind check, notices kind preview", given.name)
         case "check":
             problems = check_kinds(given.folder)
             print("\n".join(problems) or "Every kind is right.")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -10,7 +14,7 @@ import pytest
 
 from fakes.kinds import KIND, kinds_in_arabic, one_kind
 from notices.examples import load_examples
-from notices.kinds import load_catalogue
+from notices.kinds import KINDS, load_catalogue
 from notices_cli.gallery import gallery, in_scheme, shown
 from notices_cli.kinds import check_kinds, main, new_kind
 from scripts.build import BuildError, build
@@ -27,6 +31,16 @@ def test_a_new_kind_already_passes(folder: Path, name: str) -> None:
     assert {path.name for path in written} == {"kind.toml", "examples.toml", "succeeded.j2", "failed.j2"}
     assert check_kinds(folder) == []
     assert load_catalogue(folder).get(name) is not None
+
+
+def test_a_new_kind_is_shown_with_what_comes_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert main(["--folder", str(folder), "new", "export"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "kinds/export/en/failed.j2"
+    assert last.endswith("notices kind check, notices kind preview export")
 
 
 @pytest.mark.parametrize("name", ["Export", "data-export", "", "../export", "_layout", "1st", "a" * 65, "ex port"])
@@ -53,8 +67,8 @@ def test_a_check_names_every_file_at_fault_with_its_line(folder: Path, capsys) -
     assert main(["--folder", str(folder), "check"]) == 1
     export, german, english = sorted(capsys.readouterr().out.splitlines())
     assert "export/kind.toml:1: 'title' is missing or not a text." in export
-    assert f"{KIND}/de/succeeded.j2:7: the example of 'succeeded' for staff does not render" in german
-    assert f"{KIND}/en/failed.j2:7: the example of 'failed' for staff, without failure_reason," in english
+    assert f"{KIND}/de/succeeded.j2:6: the example of 'succeeded' for staff does not render" in german
+    assert f"{KIND}/en/failed.j2:6: the example of 'failed' for staff, without failure_reason," in english
     assert "Put that part between {% if facts.failure_reason %} and {% endif %}." in english
 
 
@@ -82,6 +96,22 @@ def test_a_broken_kind_fails_the_build(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(BuildError, match=r"a kind is not right: .*kind\.toml: the file is missing"):
         build(tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_kind_that_cannot_be_loaded_fails_the_layers_own_build_in_a_line(tmp_path: Path) -> None:
+    package = tmp_path / "notices"
+    shutil.copytree(KINDS.parent, package, ignore=shutil.ignore_patterns("__pycache__", "kinds", "compiled"))
+    (one_kind(package) / KIND / "en/failed.j2").unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "notices.compile_kinds", str(tmp_path / "compiled")],
+        cwd=tmp_path,
+        env={"PATH": os.defpath, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"notices/kinds/{KIND}/en/failed.j2: the file is missing. Add it.\n"
 
 
 def test_a_preview_shows_what_was_chosen(folder: Path, capsys) -> None:

@@ -103,6 +103,8 @@ def test_a_missing_part_of_the_layout_is_named(folder: Path, name: str) -> None:
     ("name", "old", "new", "place", "says"),
     [
         ("kind.toml", 'title = "', "title = ", "kind.toml:3:", "not TOML"),
+        ("kind.toml", "workspace_id =", "workspace_id:", "kind.toml:10:", 'Write a line as name = "text".'),
+        ("kind.toml", '"text"', "text", "kind.toml:10:", 'Put text between straight quotation marks: name = "text".'),
         ("kind.toml", 'title = "Workspace provisioning"', "", "kind.toml:", "'title' is missing"),
         ("kind.toml", "title = ", "titel = ", "kind.toml:3:", "'titel' means nothing here"),
         ("kind.toml", '"en"', '"fr"', "kind.toml:4:", "no texts in 'fr'"),
@@ -115,19 +117,19 @@ def test_a_missing_part_of_the_layout_is_named(folder: Path, name: str) -> None:
         ("kind.toml", "customer = ", "client = ", "kind.toml:19:", "[links] has 'client'"),
         ("kind.toml", "[outcomes.failed]", "[outcomes.Failed]", "kind.toml:", "cannot be an outcome"),
         ("kind.toml", "[outcomes.failed]", "[outcomes.stopped]", "de/failed.j2:", "no outcome 'failed'"),
-        ("kind.toml", '"problem"', '"awful"', "kind.toml:", "tone of 'failed'"),
+        ("kind.toml", '"problem"', '"awful"', "kind.toml:26:", "tone of 'failed'"),
         ("kind.toml", "tone", "color", "kind.toml:23:", "an outcome has no 'color'"),
         ("kind.toml", "[ask.en]", "[ask.fr]", "kind.toml:", "[ask] names 'fr'"),
         ("kind.toml", 'staff = "the platform team"', "", "kind.toml:29:", "names nobody for staff"),
-        ("en/failed.j2", "facts.failure_reason", "facts.reason", "en/failed.j2:13:", "declares no fact 'reason'"),
-        ("en/failed.j2", "{{ ask }}", "{{ asc }}", "en/failed.j2:19:", "nothing is called 'asc'"),
-        ("en/failed.j2", "{{ ask }}", "{{ facts }}", "en/failed.j2:19:", "facts are used by name"),
-        ("en/failed.j2", "{{ ask }}", "{{ ask }", "en/failed.j2:19:", "Mend that line"),
-        ("en/failed.j2", "{{ ask }}", "{{ ask | shout }}", "en/failed.j2:19:", "shout"),
+        ("en/failed.j2", "facts.failure_reason", "facts.reason", "en/failed.j2:12:", "declares no fact 'reason'"),
+        ("en/failed.j2", "{{ ask }}", "{{ asc }}", "en/failed.j2:18:", "nothing is called 'asc'"),
+        ("en/failed.j2", "{{ ask }}", "{{ facts }}", "en/failed.j2:18:", "facts are used by name"),
+        ("en/failed.j2", "{{ ask }}", "{{ ask }", "en/failed.j2:18:", "what stands between {{ and }} cannot be read"),
+        ("en/failed.j2", "{{ ask }}", "{{ ask | shout }}", "en/failed.j2:18:", "shout"),
         ("en/failed.j2", "{% block body %}", "Hello\n{% block body %}", "en/failed.j2:", "outside a block"),
-        ("en/failed.j2", "{% block body %}", "{% block boddy %}", "en/failed.j2:6:", "no block is called 'boddy'"),
+        ("en/failed.j2", "{% block body %}", "{% block boddy %}", "en/failed.j2:5:", "no block is called 'boddy'"),
         ("en/failed.j2", "{% block details %}", "{% block link %}", "en/failed.j2:", "Mend that line"),
-        ("en/failed.j2", "{{ ask }}", "{% include 'x' %}", "en/failed.j2:19:", "stands alone"),
+        ("en/failed.j2", "{{ ask }}", "{% include 'x' %}", "en/failed.j2:18:", "stands alone"),
         ("examples.toml", '"failed"', '"stopped"', "examples.toml:17:", "the outcome 'stopped'"),
         ("examples.toml", '"staff"', '"customer"', "examples.toml:", "no example of 'succeeded' for staff"),
         ("examples.toml", '"staff"', '"boss"', "examples.toml:3:", "an example for 'boss'"),
@@ -143,7 +145,38 @@ def test_a_missing_part_of_the_layout_is_named(folder: Path, name: str) -> None:
             "'failure_reason' is absent",
         ),
         ("en/failed.j2", "{{ ask }}", "{{ ask }} ,", "en/failed.j2:", "a space before a comma"),
-        ("en/failed.j2", "{{ ask }}", "None", "en/failed.j2:", "the word None"),
+        ("en/failed.j2", "{{ ask }}", "None", "en/failed.j2:18:", "the word None"),
+        ("en/failed.j2", "{{ ask }}", "{ ask }", "en/failed.j2:18:", "template syntax"),
+        ("en/failed.j2", "{{ ask }}", "${facts.workspace_name}", "en/failed.j2:18:", "template syntax"),
+        ("en/failed.j2", "{{ ask }}", "<b>you</b>", "en/failed.j2:18:", "an HTML tag"),
+        ("en/failed.j2", "{{ ask }}", "**you**", "en/failed.j2:18:", "Markdown"),
+        (
+            "en/failed.j2",
+            "{{ facts.failure_reason }}",
+            "{{ failure_reason }}",
+            "en/failed.j2:15:",
+            "Write facts.failure_reason.",
+        ),
+        ("en/failed.j2", "{% endblock %}", "", "en/failed.j2:43:", "the file ends before {% endblock %}"),
+        ("en/failed.j2", "{% if facts.failure_reason %}", "{% if x == %}", "en/failed.j2:12:", "between {% and %}"),
+        ("en/failed.j2", "{% endif %}", "", "en/failed.j2:3:", "{% endblock %} comes before {% endif %}"),
+        (
+            "en/failed.j2",
+            "{% if facts.workspace_id %}",
+            "",
+            "en/failed.j2:39:",
+            "{% endif %} has no {% if ... %} above",
+        ),
+        ("en/failed.j2", "{% block subject %}", "", "en/failed.j2:3:", "{% endblock %} has no {% block ... %} above"),
+        ("en/failed.j2", "{% else %}", "{% elseif %}", "en/failed.j2:8:", "there is no {% elseif %}. Use if, elif,"),
+        ("en/succeeded.j2", "Open the workspace", "", "en/succeeded.j2:", "the block 'link' is empty"),
+        ("en/failed.j2", "Workspace: {{", "Workspace {{", "en/failed.j2:35:", "'Label: value', and this one is not"),
+        ("en/failed.j2", "When: {{", "When:{{", "en/failed.j2:41:", "'Label: value', and this one is not"),
+        ("en/failed.j2", "When: {{", "Please\nkeep: {{", "en/failed.j2:41:", "'Label: value', and this one is not"),
+        ("examples.toml", 'outcome = "succeeded"', "", "examples.toml:3:", "an example has no outcome"),
+        ("examples.toml", "requester = {", "requester = 3 #", "examples.toml:3:", "'requester' of an example is not a"),
+        ("examples.toml", '"Dana Example"', "3", "examples.toml:3:", "the name of the requester is no text"),
+        ("examples.toml", "Europe/Vienna", "Europe/Wien", "examples.toml:3:", "there is no time zone 'Europe/Wien'"),
     ],
 )
 def test_a_broken_kind_says_where_and_what(
@@ -154,6 +187,63 @@ def test_a_broken_kind_says_where_and_what(
     assert f"{KIND}/{place}" in error
     assert says in error
     assert "\n" not in error
+
+
+def test_a_page_that_long_facts_would_make_too_large_is_refused(folder: Path, change: Mend) -> None:
+    again = "> {% for _ in range(40) %}{{ facts.failure_reason }} {% endfor %}"
+    change("en/failed.j2", "> {{ facts.failure_reason }}", again)
+    assert "with every fact as long as it may be, makes a page of more than 102 KB" in error_of(folder)
+
+
+def test_a_text_may_say_none_of(folder: Path, change: Mend) -> None:
+    change("en/failed.j2", "We are sorry:", "None of your data is lost. We are sorry:")
+    check_catalogue(folder)
+
+
+def test_an_error_of_an_outcomes_own_link_has_the_line_of_that_outcome(folder: Path, change: Mend) -> None:
+    change("kind.toml", "[outcomes.failed]", '[outcomes.failed.links]\nstaff = "/{nope}"\n\n[outcomes.failed]')
+    line = (folder / KIND / "kind.toml").read_text(encoding="utf-8").splitlines().index('staff = "/{nope}"') + 1
+    assert f"kind.toml:{line}: the staff link has {{nope}}." in error_of(folder)
+
+
+def test_a_file_from_windows_is_read_like_any_other(folder: Path) -> None:
+    for name in ("kind.toml", "examples.toml", "en/failed.j2"):
+        path = folder / KIND / name
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    check_catalogue(folder)
+
+
+@pytest.mark.parametrize("name", ["kind.toml", "en/failed.j2"])
+def test_a_folder_in_the_place_of_a_file_is_named(folder: Path, name: str) -> None:
+    (folder / KIND / name).unlink()
+    (folder / KIND / name).mkdir()
+    assert f"{KIND}/{name}: it cannot be read" in error_of(folder)
+
+
+def test_a_folder_that_is_no_language_is_named_as_such(folder: Path) -> None:
+    (folder / KIND / "images").mkdir()
+    assert f"{KIND}/images: a folder of texts is called by its locale" in error_of(folder)
+
+
+def test_examples_that_are_no_tables_are_said_to_be_none(folder: Path) -> None:
+    (folder / KIND / "examples.toml").write_text("example = [1, 2]\n", encoding="utf-8")
+    assert "Write each as [[example]]." in error_of(folder)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Tables: {% for name in ['a', 'b'] %}{{ name }}{% if not loop.last %}, {% endif %}{% endfor %}",
+        "{% if facts.workspace_id %}ID: {{ facts.workspace_id }}{% else %}ID: none{% endif %}",
+        "{{ 'ID: ' ~ job_id }}",
+        "ID{{ ': ' }}{{ job_id }}",
+        "{# remark #}",
+        "ID: {{ facts.workspace_id or '' }}",
+    ],
+)
+def test_a_line_of_details_may_be_put_together_in_many_ways(folder: Path, change: Mend, line: str) -> None:
+    change("en/failed.j2", "{% block details %}\n", f"{{% block details %}}\n{line}\n")
+    check_catalogue(folder)
 
 
 def test_a_language_without_shared_words_is_an_error(folder: Path, change: Mend) -> None:

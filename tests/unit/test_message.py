@@ -26,6 +26,7 @@ from notices.kinds import Kind, load_catalogue
 from notices.links import link
 from notices.locales import is_right_to_left
 from notices.message import BaseUrls, Message, MessageError, render
+from notices.passages import as_details
 from notices.plain_text import one_line, shorten
 
 CATALOGUE = load_catalogue().sound
@@ -221,7 +222,10 @@ def test_a_fact_that_the_kind_does_not_declare_is_ignored() -> None:
         ("America/New_York", "1 March 2026 at 04:59 (America/New York time, UTC-5)"),
         ("Asia/Kolkata", "1 March 2026 at 15:29 (Asia/Kolkata time, UTC+5:30)"),
         ("Pacific/Kiritimati", "1 March 2026 at 23:59 (Pacific/Kiritimati time, UTC+14)"),
-        *[(zone, "1 March 2026 at 09:59 UTC") for zone in (None, "", "Mars/Base", "../etc", "Europe", "a\0b", 7)],
+        *[
+            (zone, "1 March 2026 at 09:59 UTC")
+            for zone in (None, "", "Etc/UTC", "Zulu", "Mars/Base", "../etc", "Europe", "a\0b", 7)
+        ],
     ],
 )
 def test_times_are_on_the_readers_clock_or_in_utc(zone: Any, shown: str) -> None:
@@ -502,6 +506,7 @@ def wording(tmp_path: Path) -> Callable[[str], Kind]:
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{{ facts.workspace_name | int('x') / 0 }}", "TypeError"),
         ("{% if false %}x{% endif %}", "the block 'body' is empty"),
+        ("x{% endblock %}{% block details %}{{ facts.failure_reason }}: x", "'failure_reason' is absent"),
     ],
 )
 def test_a_text_that_cannot_be_written_is_a_template_error(
@@ -537,6 +542,33 @@ def test_lists_and_paragraphs_are_laid_out_in_both_parts(wording: Callable[[str]
     assert _Page(message.html).tags.count("li") == 2
 
 
+def test_a_line_that_ends_in_a_tag_is_not_joined_to_the_next(wording: Callable[[str], Kind]) -> None:
+    kind = wording("One{% if true %} more{% endif %}\ntwo {# remark #}\nthree.{% if true %} So{% endif %}\n\nEnd.")
+    assert "\nOne more two three. So\n\nEnd.\n" in told("failed", kind=kind).text
+
+
+def test_a_line_of_tags_alone_leaves_no_line_behind(wording: Callable[[str], Kind]) -> None:
+    assert "\nOne two\n" in told("failed", kind=wording("One\n{% if true %} {# remark #}\ntwo\n{% endif %}")).text
+
+
+def test_a_line_of_details_without_a_label_keeps_its_words() -> None:
+    assert as_details("Label: value\nNo label\na:b\nEmpty:\nSeen: at: ten:") == [
+        ("Label", "value"),
+        ("", "No label"),
+        ("", "a:b"),
+        ("Seen", "at: ten:"),
+    ]
+
+
+def test_a_line_of_details_without_a_label_is_in_both_parts(wording: Callable[[str], Kind]) -> None:
+    # The check refuses such a line; what it cannot see is one that only a value makes so.
+    kind = wording("x{% endblock %}{% block details %}\n{{ facts.failure_reason or 'Kept: not at all' }}")
+    message = told("failed", kind=kind, failure_reason="kept for a week")
+    assert "\nkept for a week\nReference: job-0001\n" in message.text
+    assert re.search(r'<td [^>]*colspan="2"[^>]*>kept for a week</td>', message.html)
+    assert "\nKept: not at all\n" in told("failed", kind=kind).text
+
+
 def test_an_outcome_that_the_kind_does_not_tell_is_a_message_error() -> None:
     with pytest.raises(MessageError, match="no such outcome"):
         told("cancelled")
@@ -546,3 +578,16 @@ def test_a_page_loads_nothing_from_elsewhere() -> None:
     page = told().html
     assert not re.search(r"<(img|link|script|iframe)|src=|@import|url\(", page)
     assert re.search(r'<html lang="en" dir="ltr">', page)
+
+
+def test_the_number_zero_is_defined_and_can_be_told(wording: Callable[[str], Kind], tmp_path: Path) -> None:
+    body = "{% if facts.rooms is defined %}{{ facts.rooms }} rooms{% else %}No word of rooms{% endif %}"
+    wording("x")
+    kinds = tmp_path / "kinds" / NAME
+    declared = (kinds / "kind.toml").read_text(encoding="utf-8").replace("[facts]", '[facts]\nrooms = "number"')
+    (kinds / "kind.toml").write_text(declared, encoding="utf-8")
+    text = (kinds / "en" / "failed.j2").read_text(encoding="utf-8").replace("\nx\n", f"\n{body}\n")
+    (kinds / "en" / "failed.j2").write_text(text, encoding="utf-8")
+    (kind,) = load_catalogue(tmp_path / "kinds").sound
+    assert "\n0 rooms\n" in told("failed", kind=kind, rooms=0).text
+    assert "\nNo word of rooms\n" in told("failed", kind=kind, rooms=None).text

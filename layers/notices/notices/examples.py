@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from notices.audience import Audience
-from notices.facts import fits
+from notices.facts import LIST_LIMIT, LONG_TEXT_LIMIT, TEXT_LIMIT, FactType, fits
 from notices.jobs import Job, Requester
-from notices.kind_files import KindError, line_of, listed, read_toml
+from notices.kind_files import KindError, line_of, listed, read, read_toml
 from notices.kind_toml import AUDIENCES
 from notices.kinds import KINDS, Catalogue, Kind, load_catalogue
 from notices.message import BaseUrls, Message, MessageError, render
+from notices.reader_time import is_zone
 
 EXAMPLE_BASE_URLS = BaseUrls("https://hq.example.com", "https://app.example.com")
 LARGEST_PAGE = 102 * 1024
@@ -25,11 +26,22 @@ LARGEST_PAGE = 102 * 1024
 
 _KEYS = {"outcome", "audience", "job_id", "details", "requester"}
 _REQUESTER_KEYS = {"name", "time_zone", "locale"}
+# In letters of three bytes each, as most of the world's are or less.
+_LONGEST: Mapping[FactType, Any] = {
+    "text": "字" * TEXT_LIMIT,
+    "long_text": "字" * LONG_TEXT_LIMIT,
+    "number": 10**20,
+    "flag": True,
+    "list": ["字" * TEXT_LIMIT] * LIST_LIMIT,
+    "time": "2026-03-01T09:59:30Z",
+}
 # What a reader would take for a mistake: a fact that is not there, template syntax, a gap where a name was.
 _MISTAKES = {
-    "the word None": r"\bNone\b",
+    "the word None": r"\bNone\b(?! of\b)",
     "the word undefined": r"\bundefined\b",
-    "template syntax": r"\{\{|\}\}|\{%",
+    "template syntax": r"\{\{|\}\}|\{%|%\}|\{ *[a-z_.]+ *\}|\bfacts\.[a-z]",
+    "an HTML tag": r"</?(?:a|b|br|div|em|h[1-6]|i|img|li|ol|p|span|strong|table|td|tr|u|ul)\b[^<>]*>",
+    "Markdown": r"\*\*\w|\w\*\*|\]\(http",
     "a space before a comma": r" ,",
     "empty quotation marks": r"\"\"|“”|\u2018\u2019|«»",
 }
@@ -88,7 +100,8 @@ def load_examples(kind: Kind) -> tuple[Example, ...]:
 def check_kind(kind: Kind) -> None:
     """Render every example in every language and look at the result as a reader would.
 
-    Each is looked at whole, then without each of its facts and without any: a job may lack what it likes.
+    Each is looked at whole, then without each of its facts and without any, since a job may lack what it likes, and
+    with every fact as long as it is ever printed.
 
     Raises:
         KindError: a text that cannot be rendered, a link that leads nowhere, or words that look like a mistake.
@@ -145,6 +158,8 @@ def _check(kind: Kind, example: Example, tag: str) -> None:
         rest = {other: value for other, value in example.job.details.items() if other != name}
         _check_message(kind, example.having(rest), tag, f"{who}, without {name},")
     _check_message(kind, example.having({}), tag, f"{who}, without any fact,")
+    longest = {name: _LONGEST[declared] for name, declared in kind.facts.items()}
+    _check_message(kind, example.having(longest), tag, f"{who}, with every fact as long as it may be,")
 
 
 def _check_message(kind: Kind, example: Example, tag: str, who: str) -> Message:
@@ -156,17 +171,32 @@ def _check_message(kind: Kind, example: Example, tag: str, who: str) -> Message:
     for part in (message.subject, message.text):
         for mistake, pattern in _MISTAKES.items():
             if re.search(pattern, part):
-                raise KindError(path, f"{who} shows {mistake}. Mend the text or the example.")
+                problem = f"{who} shows {mistake}. Mend the text or the example."
+                raise KindError(path, problem, line=_line_that_says(path, pattern))
     if len(message.html.encode()) > LARGEST_PAGE:
         raise KindError(path, f"{who} makes a page of more than 102 KB, which Gmail cuts. Say less.")
     return message
 
 
-def _example(kind: Kind, path: Path, entry: Mapping[str, Any], line: int | None) -> Example:
+def _line_that_says(path: Path, pattern: str) -> int | None:
+    """Return the line of a text whose own words hold `pattern`, None when they came from elsewhere."""
+    lines = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", read(path)).splitlines()
+    return next((at for at, line in enumerate(lines, 1) if re.search(pattern, line)), None)
+
+
+def _example(kind: Kind, path: Path, entry: Any, line: int | None) -> Example:
     def wrong(problem: str) -> KindError:
         return KindError(path, problem, line=line)
 
-    outcome, audience = entry.get("outcome"), entry.get("audience")
+    if not isinstance(entry, dict):
+        raise wrong("it holds something that is no example. Write each as [[example]].")
+    for name in ("outcome", "audience"):
+        if name not in entry:
+            raise wrong(f'an example has no {name}. Add a line {name} = "...".')
+    for name in ("details", "requester"):
+        if not isinstance(entry.get(name, {}), dict):
+            raise wrong(f"'{name}' of an example is not a table. Write it as {name} = {{ name = \"...\" }}.")
+    outcome, audience = entry["outcome"], entry["audience"]
     details, person = entry.get("details", {}), entry.get("requester", {})
     for names, known, what in (
         (entry, _KEYS, "an example"),
@@ -185,6 +215,11 @@ def _example(kind: Kind, path: Path, entry: Mapping[str, Any], line: int | None)
             declared = kind.facts[name]
             how = "Write it as 2026-03-01T09:59:30Z." if declared == "time" else "Correct one of them."
             raise wrong(f"the fact '{name}' is no {declared}, as kind.toml declares it. {how}")
+    for name, value in person.items():
+        if not isinstance(value, str):
+            raise wrong(f"the {name} of the requester is no text. Put it between quotation marks.")
+    if "time_zone" in person and not is_zone(person["time_zone"]):
+        raise wrong(f"there is no time zone '{person['time_zone']}'. Write it as Europe/Vienna, say.")
     job = Job(str(entry.get("job_id", "job-0001")), kind.name, tenant_id="tenant-example", details=details)
     requester = Requester("requester-example", tenant_id="tenant-example", audience=audience, **person)
     return Example(outcome, job, requester)

@@ -44,9 +44,9 @@ class KindToml:
             if key not in _KIND_KEYS:
                 raise self.wrong(key, f"'{key}' means nothing here. Use {listed(_KIND_KEYS)}.")
 
-    def wrong(self, key: str, problem: str) -> KindError:
-        """Return the error about `key`, with its line where that is plain."""
-        return KindError(self.path, problem, line=line_of(self.source, key))
+    def wrong(self, key: str, problem: str, table: str = "") -> KindError:
+        """Return the error about `key`, in `table` if it is in one, with its line where that is plain."""
+        return KindError(self.path, problem, line=line_of(self.source, key, table))
 
     def text(self, key: str) -> str:
         """Return a text that has to be there."""
@@ -74,9 +74,10 @@ class KindToml:
         for name, declared in facts.items():
             if not NAME.fullmatch(name) or name == _JOB_ID:
                 problem = f"'{name}' cannot be a fact's name. Use a-z, 0-9 and _, a letter first; not {_JOB_ID}."
-                raise self.wrong(name, problem)
+                raise self.wrong(name, problem, "facts")
             if declared not in FACT_TYPES:
-                raise self.wrong(name, f"the fact '{name}' needs a type. Use one of {listed(FACT_TYPES)}.")
+                problem = f"the fact '{name}' needs a type. Use one of {listed(FACT_TYPES)}."
+                raise self.wrong(name, problem, "facts")
         return facts
 
     def outcomes(self, facts: Mapping[str, FactType]) -> dict[str, Outcome]:
@@ -109,10 +110,12 @@ class KindToml:
             raise self.wrong(name, f"the outcome '{name}' is not a table. Write it as [outcomes.{name}].")
         for key in declared:
             if key not in _OUTCOME_KEYS:
-                raise self.wrong(key, f"an outcome has no '{key}'. Use {listed(_OUTCOME_KEYS)}.")
+                problem = f"an outcome has no '{key}'. Use {listed(_OUTCOME_KEYS)}."
+                raise self.wrong(key, problem, f"outcomes.{name}")
         tone = declared.get("tone", "neutral")
         if tone not in _TONES:
-            raise self.wrong("tone", f"the tone of '{name}' is not known. Use one of {listed(_TONES)}.")
+            problem = f"the tone of '{name}' is not known. Use one of {listed(_TONES)}."
+            raise self.wrong("tone", problem, f"outcomes.{name}")
         own = declared.get("links")
         if own is None:
             return Outcome(name, links, tone)
@@ -124,18 +127,23 @@ class KindToml:
         self._audiences(table, links)
         for audience, path in links.items():
             if not isinstance(path, str) or not path.startswith("/") or not re.fullmatch(r"[!-~]+", path):
-                problem = f"the {audience} link is not a path. Begin it with /, and leave the base URL to the settings."
-                raise self.wrong(audience, problem)
+                problem = (
+                    f"the {audience} link is not a path. Begin it with /, leave the base URL to the settings, and use"
+                    " no spaces or letters beyond a-z: a fact stands there as {name}."
+                )
+                raise self.wrong(audience, problem, table)
             for name in placeholders(path):
                 if name != _JOB_ID and facts.get(name) not in _LINKABLE:
                     known = {_JOB_ID} | {fact for fact, declared in facts.items() if declared in _LINKABLE}
-                    raise self.wrong(audience, f"the {audience} link has {{{name}}}. Use one of {listed(known)}.")
+                    problem = f"the {audience} link has {{{name}}}. Use one of {listed(known)}."
+                    raise self.wrong(audience, problem, table)
             rest = PLACEHOLDER.sub("", path)
             if re.search(r"[{}\\]", rest) or {".", ".."} & set(rest.split("?")[0].split("/")):
-                raise self.wrong(audience, f"the {audience} link has a stray brace, backslash or dots. Take it out.")
+                problem = f"the {audience} link has a stray brace, backslash or dots. Take it out."
+                raise self.wrong(audience, problem, table)
         return cast("dict[Audience, str]", links)
 
     def _audiences(self, table: str, content: Iterable[str]) -> None:
         for audience in content:
             if audience not in AUDIENCES:
-                raise self.wrong(audience, f"[{table}] has '{audience}'. Use {listed(AUDIENCES)}.")
+                raise self.wrong(audience, f"[{table}] has '{audience}'. Use {listed(AUDIENCES)}.", table)

@@ -198,6 +198,9 @@ def _load_kind(folder: Path, shelf: _Shelf) -> Kind:
     facts = declared.facts()
     outcomes = declared.outcomes(facts)
     locales = {child.name: child for child in _folders(folder)}
+    for child in locales.values():
+        if not LOCALE.fullmatch(child.name):
+            raise KindError(child, "a folder of texts is called by its locale, en or de-AT, say. Rename or remove it.")
     if default_locale not in locales:
         problem = f"there are no texts in '{default_locale}'. Add the folder {default_locale} with a file per outcome."
         raise declared.wrong("default_locale", problem)
@@ -212,8 +215,6 @@ def _load_kind(folder: Path, shelf: _Shelf) -> Kind:
 def _load_language(
     folder: Path, shelf: _Shelf, ask: Mapping[Audience, str], facts: Iterable[str], outcomes: Iterable[str]
 ) -> Language:
-    if not LOCALE.fullmatch(folder.name):
-        raise KindError(folder, "a folder of texts is called by its locale, en or de-AT, say. Rename or remove it.")
     for path in sorted(folder.glob("*.j2")):
         if path.stem not in outcomes:
             raise KindError(path, f"kind.toml declares no outcome '{path.stem}'. Declare it, or rename the file.")

@@ -49,8 +49,15 @@ class MessageError(Exception):
     @property
     def remedy(self) -> str:
         """What its author may do about it."""
-        fact = re.fullmatch(r"'(\w+)' is absent", self.problem)
-        return f"Put that part between {{% if facts.{fact[1]} %}} and {{% endif %}}." if fact else "Mend the text."
+        if fact := re.fullmatch(r"'(\w+)' is absent", self.problem):
+            return f"Put that part between {{% if facts.{fact[1]} %}} and {{% endif %}}."
+        return next((remedy for part, remedy in _REMEDIES.items() if part in self.problem), "Mend the text.")
+
+
+_REMEDIES = {
+    "it prints a list": "Print each of it: {% for one in facts.NAME %}, {{ one }}, {% endfor %}.",
+    "it prints a bool": "A flag cannot be printed: ask for it with {% if facts.NAME %}.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,10 @@ def render(kind: AnyKind, outcome: str, job: Job, requester: Requester, base_url
         "ask": language.ask[audience],
     }
     values = {name: value for name, value in values.items() if value is not None}
-    parts = _parts(language, outcome, values) | {
+    parts = _parts(language, outcome, values)
+    if url and not parts["link"]:
+        raise MessageError("the block 'link' is empty", language.texts[outcome].name)
+    parts |= {
         "lang": language.tag,
         "direction": "rtl" if language.rtl else "ltr",
         "tone": kind.outcomes[outcome].tone,

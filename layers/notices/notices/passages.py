@@ -13,6 +13,9 @@ from typing import Literal
 STRUCTURE = "\x02"
 """Put before a `- ` or `> ` of the file when it is compiled. Values hold no control characters."""
 
+LABEL_END = ": "
+"""What ends the label in a line of details."""
+
 Style = Literal["paragraph", "list", "quote"]
 _STYLES: dict[str, Style] = {f"{STRUCTURE}- ": "list", f"{STRUCTURE}> ": "quote"}
 
@@ -31,9 +34,13 @@ def as_line(rendered: str) -> str:
 
 
 def as_details(rendered: str) -> list[tuple[str, str]]:
-    """Return the `Label: value` lines of a rendered block; a line without a value is left out."""
-    pairs = (line.partition(": ") for line in _lines(rendered.replace(STRUCTURE, "")))
-    return [(label, value) for label, _, value in pairs if value]
+    """Return the `Label: value` lines of a rendered block.
+
+    A label whose value is empty is left out. A line without a label, which the check of a kind refuses, keeps its
+    words all the same: its label is empty.
+    """
+    pairs = (line.partition(LABEL_END) for line in _lines(rendered.replace(STRUCTURE, "")))
+    return [(label, value) if end else ("", label) for label, end, value in pairs if end or not label.endswith(":")]
 
 
 def as_passages(rendered: str) -> list[Passage]:

@@ -30,8 +30,13 @@ def reader_time(moment: datetime, zone_name: str | None) -> dict[str, Any]:
     }
 
 
+def is_zone(name: str) -> bool:
+    """Whether a reader's clock goes by this name here; UTC by any of its names is one."""
+    return name in _UTC or _zone(name)[1] is not UTC
+
+
 def _zone(name: str | None) -> tuple[str, tzinfo]:
-    if isinstance(name, str) and name:
+    if isinstance(name, str) and name and name not in _UTC:
         from zoneinfo import ZoneInfo  # here, because most cold starts never need it
 
         try:
@@ -39,6 +44,10 @@ def _zone(name: str | None) -> tuple[str, tzinfo]:
         except (KeyError, ValueError, OSError):  # unknown; not a zone's name; a folder of zones
             pass
     return "UTC", UTC
+
+
+_UTC = {"UTC", "Etc/UTC", "Etc/UCT", "UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"}
+"""Its names in the zone data: a reader is told "UTC", not "Etc/UTC time, UTC"."""
 
 
 def _offset(offset: timedelta) -> str:
