@@ -68,7 +68,8 @@ def _report(state: Sending, wanted: str, tool: Tool, out: Output) -> None:
     out.say(_state(state), "green" if _word(state) == wanted else "yellow")
     out.json({"sending": _word(state), "events": state.events, "schedule": state.schedule, "changed": True})
     if _word(state) != wanted:
-        raise not_all(f"It takes longer than a minute: {state}. See later: {command('pause', '--status')}.")
+        see = command("pause", "--status", suffix=tool.place.suffix)
+        raise not_all(f"It takes longer than a minute: {state}. See later: {see}.")
     if wanted == "paused":
         out.command("go on", command("resume", suffix=tool.place.suffix))
 

@@ -111,7 +111,8 @@ def _one(
     notice = tool.questions.notice(job, outcome)
     if notice is None:
         if suppressed:
-            raise refused(f"There is no notice of {job} {outcome}.", command("explain", job, outcome))
+            see = command("explain", job, outcome, suffix=tool.place.suffix)
+            raise refused(f"There is no notice of {job} {outcome}.", f"See {see}.")
         _send_event(job, outcome, tool, out, yes=yes)
         return
     decided = plan(notice, tool.now(), suppressed=suppressed, force=force, named=True)
@@ -128,7 +129,8 @@ def _send_event(job: str, outcome: str, tool: Tool, out: Output, *, yes: bool) -
     except Unprocessable as fault:
         raise refused(f"The event would be parked: {fault}.") from None
     if rehearsal.skip is not None:
-        raise refused(f"Nobody would be told ({rehearsal.skip.value}).", f"See {command('explain', job, outcome)}.")
+        see = command("explain", job, outcome, suffix=tool.place.suffix)
+        raise refused(f"Nobody would be told ({rehearsal.skip.value}).", f"See {see}.")
     out.say(f"There is no notice of {job} {outcome}. Its job.settled event will be put on the queue.")
     if rehearsal.code is not None:
         known = CODES.get(rehearsal.code)
@@ -181,6 +183,7 @@ def _carry_out(
             bring_back(doing, done)
         except KeyboardInterrupt:
             out.say(f"Interrupted. {_summary(done)}")
+            out.json(_document(done, leaving))
             raise
     out.say(_summary(done), "green" if not (done.failed or done.not_queued) else "yellow")
     out.json(_document(done, leaving))
