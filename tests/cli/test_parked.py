@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -204,3 +205,19 @@ def test_a_look_that_is_bounded_says_so(operator):
 def test_an_empty_queue_has_nothing_to_say():
     assert Operator().asks("parked") == {"messages": [], "about": 0, "complete": True}
     assert "nothing to do" in Operator().types("parked", "--redrive").output
+
+
+def test_each_message_says_when_it_is_deleted_and_the_oldest_comes_first():
+    operator = Operator()
+    operator.parks(settled("job-1"), "not_json")
+    operator.parks(settled("job-2"), sent=timedelta(days=9))
+    operator.parks(settled("job-3"), sent=timedelta(days=13))
+    messages = operator.asks("parked")["messages"]
+    assert [(each["job_id"], each["deleted_at"]) for each in messages] == [
+        ("job-3", "2026-11-30T10:00:00.000Z"),
+        ("job-2", "2026-12-04T10:00:00.000Z"),
+        ("job-1", "2026-12-13T10:00:00.000Z"),
+    ]
+    text = operator.types("parked").output
+    assert "deleted     2026-11-30 10:00:00 UTC (in 1 day)" in text
+    assert text.index("in 1 day)") < text.index("in 5 days)") < text.index("in 14 days)")

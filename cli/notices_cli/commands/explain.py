@@ -115,7 +115,8 @@ class _Asked:
             outcome = next((message.event.outcome for message in ours if message.event), None)
         judged = [(each, judge(each)) for each in ours]
         rehearsal = self._rehearsal(job_id, outcome) if outcome is not None else None
-        return explanation.of_parked(job_id, outcome, judged, rehearsal, self._around, job=job)
+        deleted_at = min((moment for each in ours if (moment := look.deleted_at(each))), default=None)
+        return explanation.of_parked(job_id, outcome, judged, rehearsal, self._around, job=job, deleted_at=deleted_at)
 
     def _rehearsal(self, job_id: str, outcome: str) -> Rehearsal | None:
         try:
@@ -168,7 +169,9 @@ def _print(each: Explanation, requester: Requester | None, out: Output) -> None:
         out.field("SES said", each.afterwards)
     out.field("next", each.next)
     if each.step:
-        out.command("do", each.step)
+        out.command("then" if each.mend_first else "do", each.step)
+    elif each.mend_first:
+        out.field("do", "what is said above; no command does it")
     else:
         out.field("do", "nothing")
 
@@ -185,4 +188,5 @@ def _document(each: Explanation) -> dict[str, Any]:
         "ses_said": each.afterwards,
         "next": each.next,
         "step": each.step,
+        "mend_first": each.mend_first,
     }
