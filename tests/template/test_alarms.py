@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scripts.template import ROOT
-from template.emitted import designed, emitted
+from template.emitted import counted, designed, emitted
 from template.resolve import Stack
 
 SENDER = {"NoticeFromAddress": "notices@example.com", "SesIdentity": "example.com"}
@@ -39,6 +39,27 @@ def watched(namespace: str, metric: str, dimension: str) -> set[str]:
 
 def test_the_code_emits_the_metrics_of_the_design_and_no_other() -> None:
     assert emitted() == designed()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "self.telemetry.count(metric)",
+        "self.telemetry.count(name='X')",
+        "count = self.telemetry.count",
+        "each(telemetry.count)",
+        "EphemeralMetrics(namespace='RequesterNotices').flush_metrics()",
+        "cloudwatch.put_metric_data(Namespace='RequesterNotices')",
+    ],
+)
+def test_a_metric_cannot_be_emitted_past_the_one_who_reads_the_code(source: str) -> None:
+    with pytest.raises(AssertionError):
+        counted(source, "tell.py")
+
+
+def test_metrics_are_read_however_their_telemetry_is_reached() -> None:
+    source = "NAMES = {1: 'A', 2: 'B'}\nself._telemetry.count('C' if x else NAMES[x])\n'a'.count('D')"
+    assert counted(source, "tell.py") == {"A", "B", "C"}
 
 
 def test_no_alarm_watches_a_metric_that_nobody_emits() -> None:
