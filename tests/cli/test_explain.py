@@ -505,3 +505,10 @@ def test_commands_that_are_proposed_go_where_the_question_went():
     where = ("--region", "eu-north-1", "--endpoint-url", "http://127.0.0.1:4566")
     (said,) = operator.asks("explain", "job-1", *where)["outcomes"]
     assert said["step"] == f"{RETRY} {' '.join(where)}"
+
+
+def test_on_a_narrow_terminal_the_history_keeps_its_words_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = answers(MISCONFIGURED).types("explain", "job-1").output
+    assert any(word.startswith("(provider_misconfigured") for word in text.split())
+    assert all(len(line) <= 60 for line in text.splitlines() if "notices " not in line)
