@@ -182,9 +182,7 @@ def _suppressed(notice: Notice, around: Circumstances) -> Explanation:
         upcoming = (
             "Nothing by itself. ENVIRONMENT is production now: if the requester should have been told, re-open it."
         )
-        step = command(
-            "retry", notice.job_id, notice.outcome, "--suppressed", "--reason", "why it was wrong", suffix=around.suffix
-        )
+        step = command("retry", notice.job_id, notice.outcome, "--suppressed", "--reason", "...", suffix=around.suffix)
         return _explained(notice, State.SUPPRESSED, Told.NO, headline, upcoming, step)
     environment = "" if around.environment is None else f" (ENVIRONMENT is {around.environment or 'not set'} now)"
     return _explained(notice, State.SUPPRESSED, Told.NO, headline, f"Nothing: that is right here{environment}.", None)

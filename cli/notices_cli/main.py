@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Any
 
 import click
@@ -70,7 +72,10 @@ for _command in (explain, list_notices, retry, parked, pause, resume, check, pre
 
 
 def main() -> None:
-    """Run the tool."""
+    """Run the tool. What a terminal cannot show of an answer is shown as its code, not as a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     notices(prog_name="notices")
 
 

@@ -118,6 +118,18 @@ _COMMON = (
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 
+def checked_reason(reason: str | None, of: str) -> str:
+    """Return why something is done, on one line.
+
+    Raises:
+        UsageError: it says nothing: it is missing, or the dots of a command that was proposed.
+    """
+    text = " ".join((reason or "").split())
+    if not any(character.isalnum() for character in text):
+        raise click.UsageError(f"{of} needs a --reason, in words.")
+    return text
+
+
 def checked_key(job_id: str, outcome: str | None) -> tuple[str, str | None]:
     """Return a job id and outcome that can be those of an event.
 

@@ -126,7 +126,8 @@ class Output:
     def json(self, document: Mapping[str, Any]) -> None:
         """Print the answer for scripts."""
         if self.as_json:
-            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+            plain = "utf" not in (sys.stdout.encoding or "").lower()  # JSON has escapes of its own
+            click.echo(json.dumps(document, indent=2, ensure_ascii=plain))
 
     def confirm(self, question: str, *, place: object, yes: bool) -> None:
         """Say where it is going to be done, and ask, unless `--yes` was given.

@@ -182,6 +182,7 @@ def test_what_cannot_be_saved_is_not_dropped(operator, tmp_path):
         ("--drop",),
         ("--drop", "--reason", "x"),
         ("--drop", "--fate", "broken"),
+        ("--drop", "--fate", "broken", "--reason", "..."),
         ("--redrive", "--drop", "--reason", "x"),
         ("--reason", "x"),
         ("--save", "x"),
@@ -219,5 +220,5 @@ def test_each_message_says_when_it_is_deleted_and_the_oldest_comes_first():
         ("job-1", "2026-12-13T10:00:00.000Z"),
     ]
     text = operator.types("parked").output
-    assert "deleted     2026-11-30 10:00:00 UTC (in 1 day)" in text
+    assert "kept until  2026-11-30 10:00:00 UTC (in 1 day)" in text
     assert text.index("in 1 day)") < text.index("in 5 days)") < text.index("in 14 days)")

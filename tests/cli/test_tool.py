@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from datetime import timedelta
 
 import botocore.exceptions as sdk
@@ -61,6 +64,16 @@ def test_an_endpoint_that_is_none_ends_in_one_line():
     result = CliRunner(env=FAKE).invoke(notices, ["list", "--region", "eu-west-1", "--endpoint-url", "nonsense"])
     assert (result.exit_code, len(result.stderr.splitlines())) == (3, 1)
     assert "nonsense is no endpoint" in result.stderr
+
+
+def test_a_terminal_that_cannot_show_a_letter_gets_an_answer_all_the_same(tmp_path):
+    command = [sys.executable, "-m", "notices_cli.main", "preview", "workspace_provisioning"]
+    environment = {"PATH": os.defpath, "PYTHONIOENCODING": "latin-1"}
+    said = subprocess.run(
+        [*command, "--html", "x"], cwd=tmp_path, env=environment, capture_output=True, encoding="latin-1"
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "See the workspace\\u2019s status" in said.stdout
 
 
 def test_names_given_by_hand_need_no_stack():

@@ -13,7 +13,7 @@ import click
 
 from notices.event import Reason
 from notices_cli.dead_letters import Look, Parked
-from notices_cli.options import with_tool, yes_option
+from notices_cli.options import checked_reason, with_tool, yes_option
 from notices_cli.show import Output, not_all
 from notices_cli.tool import Tool
 from notices_cli.trouble import EXIT_CODES, EXPECTED, explained, refused
@@ -88,8 +88,8 @@ def parked(
     """
     if redrive and drop:
         raise click.UsageError("Either --redrive or --drop.")
-    if drop and not (reason or "").strip():
-        raise click.UsageError("--drop needs a --reason.")
+    if drop:
+        reason = checked_reason(reason, "--drop")
     if drop and not (ids or reasons or fates):
         raise click.UsageError("Drop which? Choose by --message, --parked-as or --fate.")
     if not drop and (reason or save):
@@ -200,7 +200,7 @@ def _show(judged: Sequence[Judged], look: Look, out: Output, tool: Tool, *, bodi
         out.field("why", f"{why_parked(message)} ({message.reason or 'no reason attribute'}), sent {age}")
         if (deleted_at := look.deleted_at(message)) is not None:
             soon = deleted_at - now < SOON
-            out.field("deleted", when(deleted_at, now), "yellow" if soon else None)
+            out.field("kept until", when(deleted_at, now), "yellow" if soon else None)
         out.field("put back", f"{verdict.fate.value}: {verdict.why}", _STYLES[verdict.fate])
         if bodies:
             out.field("body", message.body)

@@ -15,7 +15,7 @@ from notices.event import TYPE, JobSettled, Unprocessable
 from notices.record import Status
 from notices_cli.bringing_back import Act, BringBack, Done, Plan, plan
 from notices_cli.codes import CODES, code_of
-from notices_cli.options import checked_key, with_tool, yes_option
+from notices_cli.options import checked_key, checked_reason, with_tool, yes_option
 from notices_cli.questions import Selection
 from notices_cli.selecting import selecting, selection, what_was_read
 from notices_cli.show import Output, not_all
@@ -89,9 +89,7 @@ def _reason(reason: str | None, suppressed: bool) -> str | None:
         if reason:
             raise click.UsageError("--reason goes with --suppressed.")
         return None
-    text = " ".join((reason or "").split())
-    if not text:
-        raise click.UsageError("--suppressed needs a --reason.")
+    text = checked_reason(reason, "--suppressed")
     if len(text) > REASON_LENGTH or re.search(r"@|://", text):
         raise click.UsageError(f"The reason is kept: at most {REASON_LENGTH} characters, without addresses or links.")
     return text
