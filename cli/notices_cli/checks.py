@@ -138,10 +138,10 @@ def _sender(settings: Settings) -> str | None:
 
 
 def _severity(tool: Tool) -> Callable[[str, str], Finding]:
-    """A fault of SES stops a notice only where mail goes out."""
+    """A fault of SES stops a notice only where mail goes out, or where that cannot be seen."""
     try:
         return _fault if tool.settings.sends_mail else _note
-    except SettingsError:
+    except (SettingsError, Trouble, ClientError, BotoCoreError):
         return _fault
 
 
@@ -325,7 +325,7 @@ def _expiry(database: Any, name: str) -> Findings:
 
 
 def _queues(tool: Tool) -> Findings:
-    function_seconds = int(tool.function.get("Timeout", 0))
+    function_seconds = _function_seconds(tool)
     for what, dead, seconds in (
         ("queue_url", "dead_letter_queue_url", function_seconds),
         ("feedback_queue_url", "feedback_dead_letter_queue_url", None),
@@ -346,6 +346,14 @@ def _queues(tool: Tool) -> Findings:
                 see = "See FeedbackDeadLetterAlarm in docs/runbook.md."
             lie = count(number, "message lies", "messages lie")
             yield _note(f"about {lie} on the dead-letter queue of {_named(url)}", see)
+
+
+def _function_seconds(tool: Tool) -> int | None:
+    """How long the function may run; None where that cannot be seen, which the settings' finding says."""
+    try:
+        return int(tool.function.get("Timeout", 0))
+    except (Trouble, ClientError, BotoCoreError):
+        return None
 
 
 def _queue(

@@ -300,7 +300,8 @@ def _ended(notice: Notice, rehearsal: Rehearsal | None, around: Circumstances) -
     elif rehearsal.code is not None:
         known = CODES.get(rehearsal.code)
         why = f"{known.says} ({rehearsal.code})" if known else rehearsal.code
-        upcoming = f"Nothing by itself, and a retry now would fail: {why}. {known.remedy if known else remedy} Then:"
+        first = known.remedy if known else remedy
+        upcoming = f"Nothing by itself, and a retry now would fail: {why}. {first} Then send it again."
         step = retry
     elif code in (Code.PROVIDER_REFUSED, Code.KIND_MISMATCH, Code.GAVE_UP):
         # whether its cause is mended cannot be seen from here

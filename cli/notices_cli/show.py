@@ -142,9 +142,11 @@ class Output:
             raise refused("With --json nobody is asked, and nothing was changed.", "Add --yes to do it.")
         try:
             agreed = click.confirm(question, default=False)
-        except click.Abort:
-            # no terminal and no input: a pipe, or the end of the input
+        except click.Abort as abort:
             click.echo()
+            if isinstance(abort.__context__, KeyboardInterrupt):
+                raise Trouble("Interrupted; nothing was changed.", "", Exit.INTERRUPTED) from None
+            # no terminal and no input: a pipe, or the end of the input
             raise refused("Nobody answered, and nothing was changed.", "Add --yes to do it without asking.") from None
         if not agreed:
             raise refused("Nothing was changed.")

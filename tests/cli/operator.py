@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, BinaryIO
 
 from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 from click.testing import CliRunner, Result
@@ -280,7 +280,7 @@ class Operator:
         tool.kinds = catalogue()  # read once for all tests
         return tool
 
-    def types(self, *words: str, answer: str | None = None, code: int | None = 0) -> Result:
+    def types(self, *words: str, answer: str | BinaryIO | None = None, code: int | None = 0) -> Result:
         """Run a command, and check its exit code unless that is None."""
         result = CliRunner().invoke(notices, words, obj=self.open, input=answer, catch_exceptions=True)
         if result.exception is not None and not isinstance(result.exception, SystemExit):

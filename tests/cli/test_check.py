@@ -177,7 +177,8 @@ def test_what_may_not_be_seen_is_said_and_stops_no_other_check(operator):
         raise refusal("AccessDeniedException", "GetAccount")
 
     operator.ses.get_account = denied
-    document = operator.asks("check")
+    document = operator.asks("check", code=3)
+    assert document["ok"] is False
     (unseen,) = [each for each in document["findings"] if each["level"] == "unseen"]
     assert (unseen["area"], "AWS denies GetAccount" in unseen["says"]) == ("SES account", True)
     assert document["findings"][-1]["area"] == "sending"
@@ -221,6 +222,14 @@ def test_a_setting_that_is_wrong_is_named_once(operator):
     operator.variables["NOTICE_FROM_ADDRESS"] = "notices"
     findings = operator.asks("check", code=1)["findings"]
     assert [each["area"] for each in findings if "NOTICE_FROM_ADDRESS" in each["says"]] == ["settings"]
+
+
+def test_where_the_function_may_not_be_seen_the_rest_is_looked_at(operator):
+    operator.functions.fault = refusal("AccessDeniedException", "GetFunctionConfiguration")
+    operator.sqs.attributes[QUEUE_URL]["RedrivePolicy"] = ""
+    findings = operator.asks("check", code=1)["findings"]
+    assert any("production access" in each["says"] for each in findings)
+    assert any("does not lead to its dead-letter queue" in each["says"] for each in findings)
 
 
 def test_quiet_shows_what_needs_a_look_alone(operator):

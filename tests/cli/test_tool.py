@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -74,6 +75,20 @@ def test_a_terminal_that_cannot_show_a_letter_gets_an_answer_all_the_same(tmp_pa
     )
     assert (said.returncode, said.stderr) == (0, "")
     assert "See the workspace\\u2019s status" in said.stdout
+
+
+class CtrlC(io.BytesIO):
+    """An operator who thinks better of it."""
+
+    def read1(self, _size=-1):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_at_the_question_is_an_interruption_and_changes_nothing():
+    operator = Operator()
+    result = operator.types("pause", answer=CtrlC(), code=130)
+    assert result.stderr == "notices: Interrupted; nothing was changed.\n"
+    assert operator.changes == []
 
 
 def test_names_given_by_hand_need_no_stack():
