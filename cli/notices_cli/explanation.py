@@ -17,6 +17,7 @@ from notices_cli.dead_letters import Parked
 from notices_cli.questions import SettledJob
 from notices_cli.rehearsal import Rehearsal
 from notices_cli.sending import Sending
+from notices_cli.spoilt import SpoiltNotice
 from notices_cli.verdict import Fate, Verdict, why_parked
 from notices_cli.words import at, command, count, span, when
 
@@ -47,6 +48,7 @@ class State(StrEnum):
     PARKED = "parked"
     SKIPPED = "skipped"
     NOT_ARRIVED = "not_arrived"
+    SPOILT = "spoilt"  # somebody wrote to the record by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +365,22 @@ def _entry(entry: Attempt, delivered_before: bool) -> str:
 
 def _late(delivered_before: bool) -> str:
     return "; this came after the delivery and changes nothing" if delivered_before else ""
+
+
+def of_spoilt(spoilt: SpoiltNotice, table: str) -> Explanation:
+    """Explain an item that is no notice any more."""
+    return Explanation(
+        spoilt.job_id,
+        spoilt.outcome,
+        State.SPOILT,
+        Told.DOUBTFUL,
+        f"Nobody can say: its record cannot be read, since {spoilt.why}. No function writes so; somebody did by hand.",
+        "The functions may not be able to read it either: its events then come back to the queue, and are parked in "
+        f"the end. Correct the item in the table {table}: "
+        "SES's own figures and the logs of TellRequesterFunction say what became of it. Then ask again.",
+        None,
+        mend_first=True,
+    )
 
 
 # -- no notice --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from notices_cli.options import checked_key, with_tool
 from notices_cli.questions import SettledJob
 from notices_cli.rehearsal import Rehearsal
 from notices_cli.show import Output
+from notices_cli.spoilt import SpoiltNotice
 from notices_cli.tool import Tool
 from notices_cli.trouble import EXIT_CODES, EXPECTED, Trouble, explained
 from notices_cli.verdict import Judge
@@ -79,7 +80,9 @@ class _Asked:
         self._around = around
         self.requesters: dict[str, Requester] = {}
 
-    def of_notice(self, notice: Notice) -> Explanation:
+    def of_notice(self, notice: Notice | SpoiltNotice) -> Explanation:
+        if isinstance(notice, SpoiltNotice):
+            return explanation.of_spoilt(notice, self._tool.place.name("notices_table"))
         rehearsal = None
         if explanation.needs_rehearsal(notice):
             rehearsal = self._rehearsal(notice.job_id, notice.outcome)
