@@ -56,6 +56,7 @@ class Look:
     about: int  # how many SQS says there are, approximately
     complete: bool
     kept: timedelta  # how long the queue keeps a message after it was first sent
+    hidden: int  # how many there are besides that did not come, since somebody else held them; approximately
 
     def deleted_at(self, message: Parked) -> datetime | None:
         """When SQS deletes a message for good: it counts from the first send, also of what ten receives brought."""
@@ -79,7 +80,7 @@ class DeadLetterQueue:
     def held(self, most: int) -> Iterator[Look]:
         """Hold messages while they are looked at or dealt with; those still there are shown again afterwards."""
         held: dict[str, Parked] = {}
-        about, kept = self._about()
+        about, kept, hidden = self._about()
         complete = False
         try:
             while len(held) < most:
@@ -88,10 +89,12 @@ class DeadLetterQueue:
                 if not received:
                     complete = True
                     break
+            if complete:  # taken by somebody else between the count and the look
+                hidden = max(hidden, about - len(held))
             oldest_first = sorted(
                 held.values(), key=lambda message: message.sent_at or datetime.max.replace(tzinfo=UTC)
             )
-            yield Look(oldest_first, max(about, len(held)), complete or len(held) >= about, kept)
+            yield Look(oldest_first, max(about, len(held)), complete or len(held) >= about, kept, hidden)
         finally:
             self._show_again(list(held.values()))
 
@@ -104,10 +107,15 @@ class DeadLetterQueue:
         """Take a message off the queue for good."""
         self._client.delete_message(QueueUrl=self.url, ReceiptHandle=message.receipt)
 
-    def _about(self) -> tuple[int, timedelta]:
-        names = ["ApproximateNumberOfMessages", "MessageRetentionPeriod"]
+    def _about(self) -> tuple[int, timedelta, int]:
+        names = [
+            "ApproximateNumberOfMessages",
+            "MessageRetentionPeriod",
+            "ApproximateNumberOfMessagesNotVisible",
+        ]
         attributes = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=names)["Attributes"]
-        return int(attributes[names[0]]), timedelta(seconds=int(attributes[names[1]]))
+        about, kept, hidden = (int(attributes[name]) for name in names)
+        return about, timedelta(seconds=kept), hidden
 
     def _receive(self, number: int) -> list[Parked]:
         answer = self._client.receive_message(

@@ -9,7 +9,7 @@ import pytest
 
 from cli.operator import Operator
 from fakes.gate import Lever, raising
-from fakes.queues import sqs_error
+from fakes.queues import DEAD_LETTERS_URL, sqs_error
 from fakes.world import KIND, settled
 
 
@@ -204,7 +204,7 @@ def test_a_look_that_is_bounded_says_so(operator):
 
 
 def test_an_empty_queue_has_nothing_to_say():
-    assert Operator().asks("parked") == {"messages": [], "about": 0, "complete": True}
+    assert Operator().asks("parked") == {"messages": [], "about": 0, "complete": True, "hidden": 0}
     assert "nothing to do" in Operator().types("parked", "--redrive").output
 
 
@@ -222,3 +222,18 @@ def test_each_message_says_when_it_is_deleted_and_the_oldest_comes_first():
     text = operator.types("parked").output
     assert "kept until  2026-11-30 10:00:00 UTC (in 1 day)" in text
     assert text.index("in 1 day)") < text.index("in 5 days)") < text.index("in 14 days)")
+
+
+def test_what_somebody_else_holds_is_not_passed_over_in_silence():
+    operator = Operator()
+    operator.sqs.attributes[DEAD_LETTERS_URL]["ApproximateNumberOfMessagesNotVisible"] = "25"
+    assert operator.asks("parked")["hidden"] == 25
+    text = " ".join(operator.types("parked", "--redrive").output.split())
+    assert "About 25 more are held by somebody else who looks now" in text
+
+
+def test_what_somebody_took_since_the_count_is_not_passed_over_either():
+    operator = Operator()
+    operator.parks(settled("job-1"))
+    operator.sqs.hidden["parked-1"] = 60
+    assert operator.asks("parked")["hidden"] == 1

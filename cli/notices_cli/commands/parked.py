@@ -108,6 +108,11 @@ def parked(
         out.say(f"Not put back, since it would be of no use: {stays}.", "yellow")
     more = "" if look.complete else f" of about {look.about:,}; --most looks at more"
     out.say(f"looked at {count(len(look.messages), 'message')}{more}.", "dim")
+    if look.hidden:
+        lie = count(look.hidden, "more is", "more are")
+        out.say(
+            f"About {lie} held by somebody else who looks now, or the count is behind. Repeat it in a minute.", "yellow"
+        )
     if not (redrive or drop):
         _propose(judged, tool, out)
         out.json(
@@ -115,6 +120,7 @@ def parked(
                 "messages": [_document(each, look, bodies=bodies) for each in judged],
                 "about": look.about,
                 "complete": look.complete,
+                "hidden": look.hidden,
             }
         )
         return
