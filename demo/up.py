@@ -86,10 +86,14 @@ The stack is up at {stack.endpoint}, with two jobs (job-0001, job-0002) and thei
 In another terminal:
 
   export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_DEFAULT_REGION={REGION}
+  export AWS_ENDPOINT_URL={stack.endpoint}
 
 send an event
   {aws} sqs send-message --queue-url {queue} \\
     --message-body {shlex.quote(json.dumps(EVENT))}
+
+ask what became of it, as an operator does (docs/cli.md)
+  .venv/bin/notices explain {EVENT["job_id"]}
 
 look at its notice
   {aws} dynamodb get-item --table-name {table} \\

@@ -16,18 +16,17 @@ from notices.mail import mailbox
 from notices.record import NOTICE_KEYS
 from notices.retry import INDEX
 from notices.settings import Settings, SettingsError
+from notices_cli.send_rate import misfits
 from notices_cli.tool import Tool
 from notices_cli.trouble import Trouble, explained
-from notices_cli.words import masked, span
+from notices_cli.words import command, count, masked, span
 
 ENVIRONMENTS = ("production", "staging", "development")
 EVENT_TYPES = frozenset({"SEND", "DELIVERY", "DELIVERY_DELAY", "BOUNCE", "COMPLAINT", "REJECT", "RENDERING_FAILURE"})
 TRACKING = frozenset({"OPEN", "CLICK"})
 DUE_PROJECTS = ("created_at", "revision")
 LEAST_RETENTION = timedelta(days=7)
-LEAST_CONCURRENCY = 2  # Lambda's own limit
 VISIBILITY_FACTOR = 6  # AWS's own advice for a queue before a function
-SENDS_PER_SECOND = 7  # by one batch at 140 ms a notice, most of it SES's; records go one after the other
 
 
 class Level(StrEnum):
@@ -68,6 +67,9 @@ def check(tool: Tool) -> Iterator[Finding]:
             for finding in look(tool):
                 yield replace(finding, area=area)
         except SettingsError as error:
+            if area != "settings":
+                yield Finding(area, Level.UNSEEN, "not all was looked at, since the settings are wrong")
+                continue
             for fault in str(error).removeprefix("settings: ").split("; "):
                 yield Finding(area, Level.FAULT, fault, _SETTING_REMEDY)
         except (ClientError, BotoCoreError) as error:
@@ -136,10 +138,10 @@ def _sender(settings: Settings) -> str | None:
 
 
 def _severity(tool: Tool) -> Callable[[str, str], Finding]:
-    """A fault of SES stops a notice only where mail goes out."""
+    """A fault of SES stops a notice only where mail goes out, or where that cannot be seen."""
     try:
         return _fault if tool.settings.sends_mail else _note
-    except SettingsError:
+    except (SettingsError, Trouble, ClientError, BotoCoreError):
         return _fault
 
 
@@ -168,18 +170,20 @@ def _account(tool: Tool) -> Findings:
         yield _note(f"{sent:,.0f} of {most:,.0f} messages of the daily quota are used", "Have the quota raised.")
     else:
         yield _ok(f"{sent:,.0f} of {most:,.0f} messages of the daily quota are used")
-    rate, concurrency = quota.get("MaxSendRate", 0.0), _concurrency(tool)
-    if concurrency is not None:
-        wanted = concurrency * SENDS_PER_SECOND
-        lower = "Lower MaximumConcurrency, or h" if concurrency > LEAST_CONCURRENCY else "H"
-        if rate >= 0 and wanted > rate:
-            yield _note(
-                f"{concurrency} batches at once may send about {wanted} a second, and SES takes {rate:,.0f}: the rest "
-                "is throttled and retried",
-                f"{lower}ave the rate raised, if many jobs settle at once.",
-            )
-        else:
-            yield _ok(f"{concurrency} batches at once fit the send rate of {rate:,.0f} a second")
+    rate = float(quota.get("MaxSendRate", 0.0))
+    found = list(misfits(rate, tool.settings.ses_send_rate, tool.settings.maximum_concurrency, _concurrency(tool)))
+    for says, remedy in found:
+        yield _note(says, remedy)
+    if not found:
+        yield _ok(_fits(tool.settings.ses_send_rate, rate))
+
+
+def _fits(rate: int, ses: float) -> str:
+    """Say what part of SES's rate the notices take."""
+    if ses < 1:
+        return f"notices go out at {rate:,} a second at most (SesSendRate)"
+    says = f"notices go out at {rate:,} of the {ses:,.0f} a second that SES takes"
+    return says if rate >= ses else f"{says}: SesSendRate may be raised so far, if nobody else sends from this account"
 
 
 def _concurrency(tool: Tool) -> int | None:
@@ -321,7 +325,7 @@ def _expiry(database: Any, name: str) -> Findings:
 
 
 def _queues(tool: Tool) -> Findings:
-    function_seconds = int(tool.function.get("Timeout", 0))
+    function_seconds = _function_seconds(tool)
     for what, dead, seconds in (
         ("queue_url", "dead_letter_queue_url", function_seconds),
         ("feedback_queue_url", "feedback_dead_letter_queue_url", None),
@@ -335,6 +339,21 @@ def _queues(tool: Tool) -> Findings:
             yield _fault(f"there is no queue {_named(missing)}", "Deploy the stack again.")
             continue
         yield from _queue(_named(url), attributes, parked, seconds)
+        number = int(parked.get("ApproximateNumberOfMessages", 0))
+        if number:
+            see = f"See {command('parked', suffix=tool.place.suffix)}."
+            if what == "feedback_queue_url":
+                see = "See FeedbackDeadLetterAlarm in docs/runbook.md."
+            lie = count(number, "message lies", "messages lie")
+            yield _note(f"about {lie} on the dead-letter queue of {_named(url)}", see)
+
+
+def _function_seconds(tool: Tool) -> int | None:
+    """How long the function may run; None where that cannot be seen, which the settings' finding says."""
+    try:
+        return int(tool.function.get("Timeout", 0))
+    except (Trouble, ClientError, BotoCoreError):
+        return None
 
 
 def _queue(
@@ -378,9 +397,6 @@ def _queue(
         )
     if fine:
         yield _ok(f"{name}: time-out, redrive and retention are right")
-    number = int(parked.get("ApproximateNumberOfMessages", 0))
-    if number:
-        yield _note(f"about {number:,} messages are on the dead-letter queue of {name}", "See notices parked.")
 
 
 def _attributes(tool: Tool, url: str) -> Mapping[str, str] | None:
@@ -406,7 +422,7 @@ def _sending(tool: Tool) -> Findings:
     if state.on:
         yield _ok(f"sending goes on ({state})")
     else:
-        yield _fault(f"sending is paused ({state})", "notices resume")
+        yield _fault(f"sending is paused ({state})", command("resume", suffix=tool.place.suffix))
     source = tool.client("lambda").get_event_source_mapping(UUID=tool.place.name("event_source_id"))
     if "ReportBatchItemFailures" not in source.get("FunctionResponseTypes", ()):
         yield _fault(
@@ -416,7 +432,9 @@ def _sending(tool: Tool) -> Findings:
     overdue = _overdue(tool)
     if overdue:
         yield _note(
-            overdue, "See the log of RetryDueNoticesFunction and the alarms; notices list --waiting shows them."
+            overdue,
+            "See the log of RetryDueNoticesFunction and the alarms; "
+            f"{command('list', '--waiting', suffix=tool.place.suffix)} shows them.",
         )
 
 

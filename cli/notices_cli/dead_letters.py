@@ -6,10 +6,11 @@ before the command ends; a command that is killed leaves them hidden for a minut
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
@@ -41,7 +42,10 @@ class Parked:
 
     def speaks_of(self, job_id: str) -> bool:
         """Whether it speaks of a job, as far as can be seen: one that cannot be read may name it in its text."""
-        return self.job_id == job_id if self.event else job_id in self.body
+        if self.event:
+            return self.job_id == job_id
+        # not where it is but a part of another id
+        return re.search(rf"(?<![\w-]){re.escape(job_id)}(?![\w-])", self.body, re.ASCII) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,12 @@ class Look:
     messages: Sequence[Parked]
     about: int  # how many SQS says there are, approximately
     complete: bool
+    kept: timedelta  # how long the queue keeps a message after it was first sent
+    hidden: int  # how many there are besides that did not come, since somebody else held them; approximately
+
+    def deleted_at(self, message: Parked) -> datetime | None:
+        """When SQS deletes a message for good: it counts from the first send, also of what ten receives brought."""
+        return message.sent_at + self.kept if message.sent_at else None
 
 
 class DeadLetterQueue:
@@ -70,7 +80,7 @@ class DeadLetterQueue:
     def held(self, most: int) -> Iterator[Look]:
         """Hold messages while they are looked at or dealt with; those still there are shown again afterwards."""
         held: dict[str, Parked] = {}
-        about = self._about()
+        about, kept, hidden = self._about()
         complete = False
         try:
             while len(held) < most:
@@ -79,7 +89,12 @@ class DeadLetterQueue:
                 if not received:
                     complete = True
                     break
-            yield Look(list(held.values()), max(about, len(held)), complete or len(held) >= about)
+            if complete:  # taken by somebody else between the count and the look
+                hidden = max(hidden, about - len(held))
+            oldest_first = sorted(
+                held.values(), key=lambda message: message.sent_at or datetime.max.replace(tzinfo=UTC)
+            )
+            yield Look(oldest_first, max(about, len(held)), complete or len(held) >= about, kept, hidden)
         finally:
             self._show_again(list(held.values()))
 
@@ -92,9 +107,15 @@ class DeadLetterQueue:
         """Take a message off the queue for good."""
         self._client.delete_message(QueueUrl=self.url, ReceiptHandle=message.receipt)
 
-    def _about(self) -> int:
-        answer = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=["ApproximateNumberOfMessages"])
-        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+    def _about(self) -> tuple[int, timedelta, int]:
+        names = [
+            "ApproximateNumberOfMessages",
+            "MessageRetentionPeriod",
+            "ApproximateNumberOfMessagesNotVisible",
+        ]
+        attributes = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=names)["Attributes"]
+        about, kept, hidden = (int(attributes[name]) for name in names)
+        return about, timedelta(seconds=kept), hidden
 
     def _receive(self, number: int) -> list[Parked]:
         answer = self._client.receive_message(

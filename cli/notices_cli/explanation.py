@@ -17,6 +17,7 @@ from notices_cli.dead_letters import Parked
 from notices_cli.questions import SettledJob
 from notices_cli.rehearsal import Rehearsal
 from notices_cli.sending import Sending
+from notices_cli.spoilt import SpoiltNotice
 from notices_cli.verdict import Fate, Verdict, why_parked
 from notices_cli.words import at, command, count, span, when
 
@@ -47,6 +48,7 @@ class State(StrEnum):
     PARKED = "parked"
     SKIPPED = "skipped"
     NOT_ARRIVED = "not_arrived"
+    SPOILT = "spoilt"  # somebody wrote to the record by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Explanation:
     history: Sequence[Line] = ()
     afterwards: str | None = None  # what SES said
     reason: str | None = None  # the code of a failure or a skip
+    mend_first: bool = False  # somebody has to mend something, as `next` says, before the step is of use
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +116,17 @@ def needs_rehearsal(notice: Notice) -> bool:
 
 def _delivered(notice: Notice) -> Explanation:
     told, headline, after = _feedback(notice)
+    by_hand = told not in (Told.YES, Told.DOUBTFUL)
     copies = _copies(notice)
     if copies > 1:
         headline += f" {copies} messages went out, so it may have come twice."
-    if told in (Told.YES, Told.DOUBTFUL):
-        upcoming = "Nothing: delivered is final, and no event sends it again."
-    else:
+    upcoming = "Nothing: delivered is final, and no event sends it again."
+    if by_hand:
         upcoming = (
             "Nothing: delivered is final, so no retry sends it again. Have the platform correct the address, and "
             "tell the requester another way."
         )
-    return _explained(notice, State.DELIVERED, told, headline, upcoming, None, after)
+    return _explained(notice, State.DELIVERED, told, headline, upcoming, None, after, mend_first=by_hand)
 
 
 def _feedback(notice: Notice) -> tuple[Told, str, str]:
@@ -181,9 +184,7 @@ def _suppressed(notice: Notice, around: Circumstances) -> Explanation:
         upcoming = (
             "Nothing by itself. ENVIRONMENT is production now: if the requester should have been told, re-open it."
         )
-        step = command(
-            "retry", notice.job_id, notice.outcome, "--suppressed", "--reason", "why it was wrong", suffix=around.suffix
-        )
+        step = command("retry", notice.job_id, notice.outcome, "--suppressed", "--reason", "...", suffix=around.suffix)
         return _explained(notice, State.SUPPRESSED, Told.NO, headline, upcoming, step)
     environment = "" if around.environment is None else f" (ENVIRONMENT is {around.environment or 'not set'} now)"
     return _explained(notice, State.SUPPRESSED, Told.NO, headline, f"Nothing: that is right here{environment}.", None)
@@ -232,13 +233,23 @@ def _retrying(notice: Notice, around: Circumstances) -> Explanation:
         upcoming = (
             f"It was put back on the queue. If that comes to nothing, the retry looks at it at {when(due, around.now)}."
         )
-        remedy = ""
+        failed, remedy = (
+            f"Not told yet: it had ended, and was brought back. It had ended because {says(notice.error)}.",
+            "",
+        )
     explanation = _upcoming(notice, state, failed, upcoming, due, around, remedy)
     if code == Code.PROVIDER_UNKNOWN and explanation.told is Told.NOT_YET:
         return replace(explanation, told=Told.DOUBTFUL)
-    if explanation.step is None and code in (Code.PROVIDER_MISCONFIGURED, Code.SENDER_UNSET):
-        return replace(explanation, step=command("check", suffix=around.suffix))
-    return explanation
+    if explanation.step is not None or not remedy:
+        return explanation
+    match code:
+        case Code.PROVIDER_MISCONFIGURED | Code.SENDER_UNSET:
+            return replace(explanation, step=command("check", suffix=around.suffix))
+        case Code.TEMPLATE_ERROR:
+            seen = ("preview", "--job", notice.job_id, "--outcome", notice.outcome)
+            return replace(explanation, step=command(*seen, suffix=around.suffix))
+        case _:
+            return replace(explanation, mend_first=True)
 
 
 def _upcoming(
@@ -282,21 +293,25 @@ def _ended(notice: Notice, rehearsal: Rehearsal | None, around: Circumstances) -
         headline = f"Not told, and closed: {says(notice.error)}."
     else:
         headline = f"Not told: it failed for good because {says(notice.error)}."
+    mend_first = True
     if rehearsal is None:
         upcoming, step = f"Nothing by itself. {remedy} Then send it again.", retry
     elif rehearsal.skip is not None:
-        upcoming, step = f"Nothing: nobody would be told now either ({_skip(rehearsal, None)}).", None
+        upcoming, step = f"Nothing: nobody would be told now either ({CODES[rehearsal.skip].says}).", None
+        mend_first = False
     elif rehearsal.code is not None:
         known = CODES.get(rehearsal.code)
         why = f"{known.says} ({rehearsal.code})" if known else rehearsal.code
-        upcoming = f"Nothing by itself, and a retry now would fail: {why}. {known.remedy if known else remedy} Then:"
+        first = known.remedy if known else remedy
+        upcoming = f"Nothing by itself, and a retry now would fail: {why}. {first} Then send it again."
         step = retry
     elif code in (Code.PROVIDER_REFUSED, Code.KIND_MISMATCH, Code.GAVE_UP):
         # whether its cause is mended cannot be seen from here
         upcoming, step = f"Nothing by itself. {remedy} Then send it again.", retry
     else:
         upcoming, step = "Nothing by itself. But the cause looks mended: it can be sent now.", retry
-    return _explained(notice, state, Told.NO, headline, upcoming, step, reason=code or None)
+        mend_first = False
+    return _explained(notice, state, Told.NO, headline, upcoming, step, reason=code or None, mend_first=mend_first)
 
 
 def _since(notice: Notice, moment: datetime | None) -> timedelta:
@@ -352,6 +367,22 @@ def _late(delivered_before: bool) -> str:
     return "; this came after the delivery and changes nothing" if delivered_before else ""
 
 
+def of_spoilt(spoilt: SpoiltNotice, table: str) -> Explanation:
+    """Explain an item that is no notice any more."""
+    return Explanation(
+        spoilt.job_id,
+        spoilt.outcome,
+        State.SPOILT,
+        Told.DOUBTFUL,
+        f"Nobody can say: its record cannot be read, since {spoilt.why}. No function writes so; somebody did by hand.",
+        "The functions may not be able to read it either: its events then come back to the queue, and are parked in "
+        f"the end. Correct the item in the table {table}: "
+        "SES's own figures and the logs of TellRequesterFunction say what became of it. Then ask again.",
+        None,
+        mend_first=True,
+    )
+
+
 # -- no notice --------------------------------------------------------------------------------------------------------
 
 
@@ -363,12 +394,14 @@ def of_parked(
     around: Circumstances,
     *,
     job: SettledJob | None = None,
+    deleted_at: datetime | None = None,
 ) -> Explanation:
     """Explain a job without a notice whose event is on the dead-letter queue.
 
-    `rehearsal` is what a right event would come to, where the outcome is known.
+    `rehearsal` is what a right event would come to, where the outcome is known; `deleted_at` is when SQS deletes the
+    first of the messages.
     """
-    message, verdict = messages[0]
+    message, verdict = next((each for each in messages if each[1].fate is Fate.READY), messages[0])
     unsure = " (its text names the job, but cannot be read as an event)" if message.event is None else ""
     headline = f"Not told: its event is on the dead-letter queue, because {why_parked(message)}{unsure}."
     lines = [Line(each.sent_at, f"parked: {why_parked(each)} (message {each.message_id})") for each, _ in messages]
@@ -384,6 +417,8 @@ def of_parked(
                 step = command("retry", job_id, outcome or "", suffix=around.suffix)
             else:
                 upcoming += f" A right event would tell nobody either: {_skip(rehearsal, job)}. It can be dropped."
+    if deleted_at is not None:
+        upcoming += f" SQS deletes it at {when(deleted_at, around.now)}."
     return Explanation(
         job_id,
         outcome,
@@ -414,13 +449,16 @@ def of_absent(
     kind tells); `waiting` is how many events are on the queue.
     """
     if rehearsal is not None and rehearsal.skip is not None:
+        upcoming = "Nothing: its event is skipped, or was, with one line in the log of TellRequesterFunction."
+        if job is None:
+            upcoming += " Is the id right, and are the stack, region and account those of the job?"
         return Explanation(
             job_id,
             outcome,
             State.SKIPPED,
             Told.NO,
             f"Not told, and not to be: {_skip(rehearsal, job)}.",
-            "Nothing: its event is skipped, or was, with one line in the log of TellRequesterFunction.",
+            upcoming,
             None,
             reason=rehearsal.skip.value,
         )
@@ -437,9 +475,8 @@ def of_absent(
             f"Nothing before an event comes.{queued} The jobs table does not say how the job ended. Its kind tells of: "
             f"{told}."
         )
-        return Explanation(
-            job_id, outcome, State.NOT_ARRIVED, Told.NO, headline, upcoming, command("explain", job_id, "OUTCOME")
-        )
+        step = command("explain", job_id, "OUTCOME", suffix=around.suffix)
+        return Explanation(job_id, outcome, State.NOT_ARRIVED, Told.NO, headline, upcoming, step)
     upcoming = (
         f"Nothing before an event comes.{queued} If the job ended so, have the platform send it, or send it by hand."
     )
@@ -455,6 +492,7 @@ def of_absent(
         upcoming,
         command("retry", job_id, outcome, suffix=around.suffix),
         reason=rehearsal.code,
+        mend_first=rehearsal.code is not None,
     )
 
 
@@ -502,6 +540,7 @@ def _explained(
     afterwards: str | None = None,
     *,
     reason: str | None = None,
+    mend_first: bool = False,
 ) -> Explanation:
     return Explanation(
         notice.job_id,
@@ -514,6 +553,7 @@ def _explained(
         history(notice),
         afterwards,
         reason,
+        mend_first,
     )
 
 

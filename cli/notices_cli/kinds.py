@@ -54,8 +54,8 @@ def as_text(one: Shown) -> str:
     return f"{one.title}\nSubject: {one.message.subject}\n\n{one.message.text}"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0 when it could and all is right, 1 otherwise."""
+def command_line() -> argparse.ArgumentParser:
+    """Return what reads the command line."""
     parser = argparse.ArgumentParser(prog="notices kind", description="Make, check and look at kinds of messages.")
     parser.add_argument("--folder", type=Path, default=KINDS, help="where the kinds are (default: the ones that ship)")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -68,7 +68,12 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("gallery", help="write a page with every message of every kind").add_argument(
         "--out", type=Path, default=GALLERY, help=f"where to (default: {GALLERY})"
     )
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 when it could and all is right, 1 otherwise."""
+    given = command_line().parse_args(arguments)
     try:
         return _run(given)
     except KindError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Any
 
 import click
@@ -14,6 +16,7 @@ from notices_cli.commands.parked import parked
 from notices_cli.commands.pause import pause, resume
 from notices_cli.commands.preview import preview
 from notices_cli.commands.retry import retry
+from notices_cli.options import after_the_command
 from notices_cli.show import complain
 from notices_cli.tool import open_tool
 from notices_cli.trouble import EXIT_CODES, EXPECTED, Exit, Trouble, explained
@@ -21,6 +24,15 @@ from notices_cli.trouble import EXIT_CODES, EXPECTED, Exit, Trouble, explained
 
 class _Commands(click.Group):
     """The group: what an operator can cause ends in one line, never in a traceback."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the options of all commands before the command too; of others say where they go."""
+        try:
+            return super().parse_args(ctx, after_the_command(args, list(self.commands)))
+        except click.NoSuchOption as error:
+            command = next((word for word in args if word in self.commands), "COMMAND")
+            message = f"No such option '{error.option_name}' before the command. Options come after it: "
+            raise click.UsageError(f"{message}notices {command} {error.option_name} ...", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -60,7 +72,10 @@ for _command in (explain, list_notices, retry, parked, pause, resume, check, pre
 
 
 def main() -> None:
-    """Run the tool."""
+    """Run the tool. What a terminal cannot show of an answer is shown as its code, not as a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     notices(prog_name="notices")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from notices.event import JobSettled, Unprocessable, parse
 from notices.queues import Retry
@@ -19,6 +21,9 @@ from notices_cli.words import duration
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _BY_HAND = {option: what for what, (_, option) in NAMES.items() if option}
+
+WHERE = ("--stack", "--region", "--profile", "--endpoint-url", *_BY_HAND)
+JSON = "--json"
 
 Opener = Callable[[Options], Tool]
 """Makes the tool of the options; the context's object, so that a test can pass one of its own."""
@@ -52,14 +57,46 @@ def with_tool(command: Callable[..., None]) -> Callable[..., None]:
         as_json: bool,
         **rest: Any,
     ) -> None:
+        ctx = click.get_current_context()
+        typed = _typed(ctx)
         given = {what: value for what in _BY_HAND.values() if (value := rest.pop(what, None))}
-        opener: Opener = click.get_current_context().obj
-        tool = opener(Options(stack, region, profile, endpoint_url or None, given))
+        opener: Opener = ctx.obj
+        tool = opener(Options(stack, region, profile, endpoint_url or None, given, typed))
         command(*args, tool=tool, out=Output(as_json), **rest)
 
     for option in reversed(_COMMON):
         call = option(call)
     return call
+
+
+def _typed(ctx: click.Context) -> str:
+    """Return where the command was sent, as it was typed, so that a command proposed to follow goes there too.
+
+    What the environment says is left to it, but for the stack: that decides most.
+    """
+    words: list[str] = []
+    for option in WHERE:
+        name = option.lstrip("-").replace("-", "_")
+        name = _BY_HAND.get(option, name)
+        value, source = ctx.params.get(name), ctx.get_parameter_source(name)
+        if value and (source is ParameterSource.COMMANDLINE or (name == "stack" and value != DEFAULT_STACK)):
+            words += [option, str(value)]
+    return shlex.join(words)
+
+
+def after_the_command(args: Sequence[str], commands: Sequence[str]) -> list[str]:
+    """Return a command line with the options of all commands, where they were typed first, behind the command."""
+    args, moved = list(args), []
+    while args and args[0].startswith("-"):
+        option, equals, _ = args[0].partition("=")
+        if option not in (*WHERE, JSON):
+            break
+        takes = 1 if equals or option == JSON else 2
+        moved += args[:takes]
+        del args[:takes]
+    if args and args[0] in commands:
+        return [args[0], *moved, *args[1:]]
+    return [*args, *moved]
 
 
 def _by_hand(option: str, what: str) -> Callable[[_F], _F]:
@@ -75,10 +112,22 @@ _COMMON = (
     click.option("--profile", envvar="AWS_PROFILE", help="The AWS profile."),
     click.option("--endpoint-url", envvar="AWS_ENDPOINT_URL", help="Another AWS, such as that of make up."),
     *(_by_hand(option, what) for option, what in _BY_HAND.items()),
-    click.option("--json", "as_json", is_flag=True, help="One JSON document for scripts (docs/cli.md)."),
+    click.option(JSON, "as_json", is_flag=True, help="One JSON document for scripts (docs/cli.md)."),
 )
 
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+
+
+def checked_reason(reason: str | None, of: str) -> str:
+    """Return why something is done, on one line.
+
+    Raises:
+        UsageError: it says nothing: it is missing, or the dots of a command that was proposed.
+    """
+    text = " ".join((reason or "").split())
+    if not any(character.isalnum() for character in text):
+        raise click.UsageError(f"{of} needs a --reason, in words.")
+    return text
 
 
 def checked_key(job_id: str, outcome: str | None) -> tuple[str, str | None]:

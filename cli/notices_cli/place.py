@@ -37,6 +37,7 @@ class Place:
     endpoint: str | None
     given: Mapping[str, str]
     client: Callable[[str], Any]
+    typed: str = ""  # the options that said so, as they were typed
     _described: Mapping[str, Any] | None = field(default=None, init=False)
 
     @property
@@ -69,8 +70,8 @@ class Place:
 
     @property
     def suffix(self) -> str:
-        """What a command that the tool proposes has to end with, so as to speak of the same stack."""
-        return "" if self.stack == DEFAULT_STACK else f" --stack {self.stack}"
+        """What a command that the tool proposes has to end with, so as to speak of the same stack, region, account."""
+        return f" {self.typed}" if self.typed else ""
 
     def __str__(self) -> str:
         return " · ".join(part for part in (self.stack, self.region, self.endpoint) if part)

@@ -8,10 +8,13 @@ page, no further than it is told to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+
+from pynamodb.attributes import UTCDateTimeAttribute
 
 from notices.database import BATCH_GET_KEYS, Connection, Item, Page, Table, batch_get, pages
 from notices.jobs import Job, Jobs, Requesters, job_of
@@ -19,6 +22,7 @@ from notices.record import Notice, Status
 from notices.retry import INDEX
 from notices.untold import SettledJobItem
 from notices_cli.codes import RETRIED, code_of
+from notices_cli.spoilt import SpoiltNotice, readable
 
 PAGE = 500
 
@@ -76,10 +80,11 @@ class Found:
     read: int
     source: str  # `index` or `table`
     complete: bool  # whether all there is was read
+    spoilt: Sequence[SpoiltNotice] = ()  # of what was read, what is no notice
 
 
 class Questions:
-    """Asks the three tables. Every question raises DatabaseError when a call fails."""
+    """Asks the three tables. Every question raises DatabaseError when a call fails, SpoiltNotice as it says."""
 
     def __init__(self, connection: Connection, *, notices: Table, jobs: Table, requesters: Table) -> None:
         self._connection = connection
@@ -88,14 +93,14 @@ class Questions:
         self._jobs_table = jobs
         self.requesters = Requesters(requesters)
 
-    def of_job(self, job_id: str) -> list[Notice]:
+    def of_job(self, job_id: str) -> list[Notice | SpoiltNotice]:
         """Return a job's notices, by outcome: one Query of its items."""
         read = pages(lambda start: self.notices.query(None, Notice.job_id == job_id, start=start))
-        return [Notice.from_raw_data(item) for page in read for item in page.items]
+        return [_either(item) for page in read for item in page.items]
 
     def notice(self, job_id: str, outcome: str) -> Notice | None:
-        """Return one notice: one GetItem."""
-        return self.notices.get(Notice, job_id, outcome)
+        """Return one notice: one GetItem. Raises SpoiltNotice where it is none."""
+        return self.notices.get(_Checked, job_id, outcome)
 
     def job(self, job_id: str) -> SettledJob | None:
         """Return a job with how it ended: one GetItem."""
@@ -115,27 +120,32 @@ class Questions:
         """Return the notices of a selection, having read at most `most` items."""
         statuses = selection.by_index
         kept: list[Notice] = []
+        spoilt: list[SpoiltNotice] = []
         read, complete = 0, True
         source = self._indexed(statuses) if statuses else self._scanned()
         for page, more in source:
             read += len(page)
-            notices = [Notice.from_raw_data(item) for item in page]
-            kept += [notice for notice in notices if selection.takes(notice, now)]
+            for notice in map(_either, page):
+                if isinstance(notice, SpoiltNotice):
+                    spoilt.append(notice)
+                elif selection.takes(notice, now):
+                    kept.append(notice)
             progress(read)
             if more and read >= most:
                 complete = False
                 break
         kept.sort(key=lambda notice: (notice.created_at, notice.job_id, notice.outcome), reverse=True)
-        return Found(kept, read, "index" if statuses else "table", complete)
+        return Found(kept, read, "index" if statuses else "table", complete, spoilt)
 
     def longest_due(self) -> list[datetime]:
         """Return the earliest next attempt of each status that has one: two queries of one row."""
         found: list[datetime] = []
         for status in (Status.PENDING, Status.FAILED):
             page = self.notices.query(INDEX, Notice.status == status.value, limit=1)
-            found += [
-                notice.next_attempt_at for notice in map(Notice.from_raw_data, page.items) if notice.next_attempt_at
-            ]
+            for row in page.items:
+                # what is no time was spoilt: it says nothing of the retry
+                with suppress(ValueError):
+                    found.append(_DUE.deserialize(row["next_attempt_at"]["S"]))  # type: ignore[no-untyped-call]
         return found
 
     def _indexed(self, statuses: Iterable[Status]) -> Iterator[tuple[list[Item], bool]]:
@@ -154,6 +164,25 @@ class Questions:
     def _scanned(self) -> Iterator[tuple[Sequence[Item], bool]]:
         for page in pages(lambda start: self.notices.scan(start=start, limit=PAGE)):
             yield page.items, page.next_key is not None
+
+
+class _Checked(Notice):
+    """A notice, read with more care."""
+
+    @classmethod
+    def from_raw_data(cls, data: Item) -> Notice:  # type: ignore[override]
+        """Return the notice. Raises SpoiltNotice."""
+        return readable(data)
+
+
+_DUE = UTCDateTimeAttribute()
+
+
+def _either(item: Item) -> Notice | SpoiltNotice:
+    try:
+        return readable(item)
+    except SpoiltNotice as spoilt:
+        return spoilt
 
 
 def _text(value: Any) -> str | None:

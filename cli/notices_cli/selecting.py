@@ -14,6 +14,8 @@ from notices_cli.options import Length
 from notices_cli.questions import Found, Selection
 from notices_cli.words import count
 
+SHOWN = 5  # of the spoilt, the rest are counted
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 MOST_READ = 10_000
@@ -81,6 +83,10 @@ def what_was_read(found: Found) -> str:
     """Say what was read, and whether that was all."""
     source = "by the due index" if found.source == "index" else "from the table"
     text = f"read {count(found.read, 'notice')} {source}"
+    if found.spoilt:
+        first = ", ".join(f"{each.job_id} {each.outcome}" for each in found.spoilt[:SHOWN])
+        text += f"; {count(len(found.spoilt), 'item')} cannot be read, as somebody spoilt them by hand: {first}"
+        text += ", …" if len(found.spoilt) > SHOWN else ""
     if not found.complete:
         text += ", and there are more: narrow the choice, or raise --max-read"
     return text

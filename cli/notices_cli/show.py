@@ -19,6 +19,8 @@ from rich.text import Text
 
 from notices_cli.trouble import Exit, Trouble, refused
 
+NARROW = 80  # what something begins with gets no column of its own
+LEAST_FOLDED = 20  # narrower than that, a column of text cannot be read
 PIPED_WIDTH = 120  # a pipe has no width of its own
 
 
@@ -76,10 +78,14 @@ class Output:
             return
         grid = Table.grid(padding=(0, 2))
         grid.add_column(width=10, no_wrap=True, style="dim")
-        grid.add_column(no_wrap=True)
+        if narrow := self.console().width < NARROW:
+            rows = [("", f"{begin} {text}") for begin, text in rows]
+        else:
+            grid.add_column(no_wrap=True)
         grid.add_column(overflow="fold")
         for number, (begin, text) in enumerate(rows):
-            grid.add_row(label if number == 0 else "", Text(begin), Text(text))
+            cells = (Text(text),) if narrow else (Text(begin), Text(text))
+            grid.add_row(label if number == 0 else "", *cells)
         self._print(grid)
 
     def command(self, label: str, text: str) -> None:
@@ -88,20 +94,40 @@ class Output:
             self.console().print(Text(f"{label:<12}", style="dim") + Text(text, style="bold"), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, whole: Sequence[str] = ()) -> None:
-        """Print a table for people; the columns named in `whole` are never wrapped or cut."""
+        """Print a table for people; the first column and those named in `whole` are never wrapped or cut.
+
+        Where that leaves no room for the rest, each row becomes two lines: what it is of, and what is said of it.
+        """
         if self.as_json:
+            return
+        if self._needed(columns, rows, whole) > self.console().width:
+            for row in rows:
+                # never wrapped: it is copied
+                self.console().print(Text(" ".join(row[:2]), style="bold"), soft_wrap=True)
+                said = zip(columns[2:], row[2:], strict=True)
+                self.say(" · ".join(f"{column} {cell}" for column, cell in said if cell), indent=2)
             return
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
         for column in columns:
-            table.add_column(column, no_wrap=column in whole, overflow="fold")
+            table.add_column(column, no_wrap=column in (columns[0], *whole), overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         self._print(table)
 
+    @staticmethod
+    def _needed(columns: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[str]) -> int:
+        cells = zip(*rows, strict=True)
+        longest = {column: max(map(len, (column, *each))) for column, each in zip(columns, cells, strict=True)}
+        return sum(
+            2 + (length if column in (columns[0], *whole) else min(length, LEAST_FOLDED))
+            for column, length in longest.items()
+        )
+
     def json(self, document: Mapping[str, Any]) -> None:
         """Print the answer for scripts."""
         if self.as_json:
-            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+            plain = "utf" not in (sys.stdout.encoding or "").lower()  # JSON has escapes of its own
+            click.echo(json.dumps(document, indent=2, ensure_ascii=plain))
 
     def confirm(self, question: str, *, place: object, yes: bool) -> None:
         """Say where it is going to be done, and ask, unless `--yes` was given.
@@ -116,9 +142,11 @@ class Output:
             raise refused("With --json nobody is asked, and nothing was changed.", "Add --yes to do it.")
         try:
             agreed = click.confirm(question, default=False)
-        except click.Abort:
-            # no terminal and no input: a pipe, or the end of the input
+        except click.Abort as abort:
             click.echo()
+            if isinstance(abort.__context__, KeyboardInterrupt):
+                raise Trouble("Interrupted; nothing was changed.", "", Exit.INTERRUPTED) from None
+            # no terminal and no input: a pipe, or the end of the input
             raise refused("Nobody answered, and nothing was changed.", "Add --yes to do it without asking.") from None
         if not agreed:
             raise refused("Nothing was changed.")

@@ -46,6 +46,7 @@ class Options:
     profile: str | None
     endpoint_url: str | None
     given: Mapping[str, str]
+    typed: str = ""  # of these, what was typed: commands that the tool proposes end with it
 
 
 @dataclass
@@ -140,7 +141,9 @@ class Tool:
 def open_tool(options: Options) -> Tool:
     """Return the tool for real AWS, or for whatever answers at the endpoint. Nothing is asked before it is needed."""
     session = _Session(options)
-    place = Place(options.stack, lambda: session.region, options.endpoint_url, options.given, session.client)
+    place = Place(
+        options.stack, lambda: session.region, options.endpoint_url, options.given, session.client, options.typed
+    )
     return Tool(place, session.connection, session.client)
 
 
@@ -165,7 +168,13 @@ class _Session:
     def client(self, service: str) -> Any:
         if service not in self._clients:
             session = boto3.session.Session(botocore_session=self._botocore, region_name=self.region)
-            self._clients[service] = session.client(service, endpoint_url=self._options.endpoint_url, config=_CONFIG)
+            endpoint = self._options.endpoint_url
+            try:
+                self._clients[service] = session.client(service, endpoint_url=endpoint, config=_CONFIG)
+            except ValueError as error:
+                if endpoint is None:
+                    raise
+                raise Trouble(f"{endpoint} is no endpoint.", "Give --endpoint-url as make up says it.") from error
         return self._clients[service]
 
     def connection(self) -> Connection:

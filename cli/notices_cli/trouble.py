@@ -10,6 +10,7 @@ from notices.database import DatabaseError
 from notices.kind_files import KindError
 from notices.queues import QueueError
 from notices.settings import SettingsError
+from notices_cli.spoilt import SpoiltNotice
 
 
 class Exit(IntEnum):
@@ -41,7 +42,7 @@ def refused(message: str, remedy: str = "") -> Trouble:
     return Trouble(message, remedy, Exit.REFUSED)
 
 
-EXPECTED = (sdk.ClientError, sdk.BotoCoreError, DatabaseError, QueueError, SettingsError, KindError)
+EXPECTED = (sdk.ClientError, sdk.BotoCoreError, DatabaseError, QueueError, SettingsError, KindError, SpoiltNotice)
 """What `explained` takes."""
 
 _DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "AccessDeniedFault"}
@@ -81,6 +82,8 @@ def explained(error: Exception) -> Trouble:
         return _answered(str(error), "a call to the queue", error.__cause__)
     if isinstance(error, sdk.ClientError):
         return _answered(str(error.response.get("Error", {}).get("Code", "Unknown")), error.operation_name, error)
+    if isinstance(error, SpoiltNotice):
+        return refused(f"T{str(error)[1:]}.", "Somebody wrote to it by hand: correct it in the table first.")
     if isinstance(error, SettingsError | KindError):
         return Trouble(f"{error}.".replace("..", "."), "", Exit.FAULT)
     return _sdk(error)

@@ -10,6 +10,7 @@ from notices.event import JobSettled, Unprocessable
 from notices.record import Notice, Status
 from notices_cli.dead_letters import Parked
 from notices_cli.rehearsal import Rehearsal
+from notices_cli.spoilt import SpoiltNotice
 
 
 class Fate(StrEnum):
@@ -68,7 +69,10 @@ class Judge:
             return Verdict(Fate.BROKEN, f"it would be parked again: {REASONS[refused.reason]}")
         if rehearsal.skip is not None:
             return Verdict(Fate.SKIPPED, f"nobody would be told ({rehearsal.skip.value})")
-        notice = self.notice(event.job_id, event.outcome)
+        try:
+            notice = self.notice(event.job_id, event.outcome)
+        except SpoiltNotice as spoilt:
+            return Verdict(Fate.BROKEN, f"it would come back: {spoilt}")
         if notice is not None and Status(notice.status).handled:
             return Verdict(Fate.HANDLED, f"the notice is {notice.status} already")
         if event.retry is not None and (notice is None or notice.revision != event.retry):

@@ -6,8 +6,8 @@ import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, BinaryIO
 
 from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 from click.testing import CliRunner, Result
@@ -40,6 +40,7 @@ class Sqs(FakeSqs):
         self.operator = operator
         self.ids: dict[int, str] = {}
         self.hidden: dict[str, float] = {}
+        self.sent: dict[int, datetime] = {}  # those not sent now
         self.numbers = itertools.count(1)
         self.attributes = {
             QUEUE_URL: {
@@ -68,13 +69,16 @@ class Sqs(FakeSqs):
                     "MessageId": message_id,
                     "ReceiptHandle": f"receipt:{message_id}",
                     "Body": message.body,
-                    "Attributes": {"SentTimestamp": str(int(self.operator.world.clock.at.timestamp() * 1000))},
+                    "Attributes": {"SentTimestamp": str(int(self._sent_at(message).timestamp() * 1000))},
                     "MessageAttributes": {
                         name: {"StringValue": value, "DataType": "String"} for name, value in message.attributes.items()
                     },
                 }
             )
         return {"Messages": messages} if messages else {}
+
+    def _sent_at(self, message: Message) -> datetime:
+        return self.sent.get(id(message), self.operator.world.clock.at)
 
     def delete_message(self, **kwargs: Any) -> dict[str, Any]:
         return self.gate.pass_through("DeleteMessage", kwargs, lambda: self._delete(kwargs))
@@ -271,12 +275,12 @@ class Operator:
             "dynamodb": self.dynamo,
             "cloudformation": self.stack,
         }
-        place = Place(options.stack, lambda: "eu-west-1", None, options.given, clients.__getitem__)
+        place = Place(options.stack, lambda: "eu-west-1", None, options.given, clients.__getitem__, options.typed)
         tool = Tool(place, lambda: self.world.store.connect(self.gate), clients.__getitem__, self.world.clock)
         tool.kinds = catalogue()  # read once for all tests
         return tool
 
-    def types(self, *words: str, answer: str | None = None, code: int | None = 0) -> Result:
+    def types(self, *words: str, answer: str | BinaryIO | None = None, code: int | None = 0) -> Result:
         """Run a command, and check its exit code unless that is None."""
         result = CliRunner().invoke(notices, words, obj=self.open, input=answer, catch_exceptions=True)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -295,10 +299,21 @@ class Operator:
         (explanation,) = self.asks("explain", *words)["outcomes"]
         return explanation  # type: ignore[no-any-return]
 
-    def parks(self, body: str, reason: str | None = None) -> None:
-        """Put a message on the dead-letter queue: with a reason as the function does, or as ten receives do."""
+    def parks(self, body: str, reason: str | None = None, *, sent: timedelta = timedelta(0)) -> None:
+        """Put a message first `sent` so long ago on the dead-letter queue: with a reason, or as ten receives do."""
         attributes = {"reason": reason, "source_message_id": "source"} if reason else {}
-        self.world.queues.parked.append(Message(body, attributes))
+        message = Message(body, attributes)
+        self.sqs.sent[id(message)] = self.world.clock.at - sent
+        self.world.queues.parked.append(message)
+
+    def feeds_back_in_vain(self) -> None:
+        """Have the stack name its feedback queues, with a message on the dead-letter one."""
+        self.stack.outputs |= {"FeedbackQueueUrl": "feedback", "FeedbackDeadLetterQueueUrl": "feedback-dead"}
+        redrive = json.dumps({"deadLetterTargetArn": "arn:feedback-dead"})
+        self.sqs.attributes["feedback"] = {**QUEUE_ATTRIBUTES, "QueueArn": "arn:feedback", "RedrivePolicy": redrive}
+        dead = {**QUEUE_ATTRIBUTES, "MessageRetentionPeriod": "1209600", "QueueArn": "arn:feedback-dead"}
+        self.sqs.attributes["feedback-dead"] = dead
+        self.world.queues.by_url["feedback-dead"] = [Message("{", {})]
 
     def runs_the_queue(self) -> None:
         """Let the function take what is on the queue."""

@@ -114,9 +114,19 @@ NOTES = {
         account(SendQuota={"Max24HourSend": 100.0, "MaxSendRate": 14.0, "SentLast24Hours": 90.0}),
         "90 of 100",
     ),
-    "more batches than the send rate takes": (
+    "a send rate above SES's": (environment(SES_SEND_RATE="30"), "SesSendRate is 30, and SES takes 14 a second"),
+    "the sandbox's send rate": (
+        account(SendQuota={"Max24HourSend": 200.0, "MaxSendRate": 1.0, "SentLast24Hours": 0.0}),
+        "SesSendRate is 14, and SES takes 1 a second",
+    ),
+    "more batches than the workers reckon with": (
         lambda operator: operator.functions.source.update(ScalingConfig={"MaximumConcurrency": 50}),
-        "throttled and retried",
+        "Together they may send 350 a second",
+    ),
+    "batches without a bound": (lambda operator: operator.functions.source.pop("ScalingConfig"), "as Lambda likes"),
+    "parked feedback": (
+        lambda operator: operator.feeds_back_in_vain(),
+        "about 1 message lies on the dead-letter queue of feedback",
     ),
     "no DKIM": (lambda operator: operator.ses.identities["example.com"].pop("DkimAttributes"), "DKIM"),
     "events that do not come": (
@@ -167,10 +177,59 @@ def test_what_may_not_be_seen_is_said_and_stops_no_other_check(operator):
         raise refusal("AccessDeniedException", "GetAccount")
 
     operator.ses.get_account = denied
-    document = operator.asks("check")
+    document = operator.asks("check", code=3)
+    assert document["ok"] is False
     (unseen,) = [each for each in document["findings"] if each["level"] == "unseen"]
     assert (unseen["area"], "AWS denies GetAccount" in unseen["says"]) == ("SES account", True)
     assert document["findings"][-1]["area"] == "sending"
+
+
+def workers(number, rate):
+    def set_both(operator):
+        operator.variables.update(MAXIMUM_CONCURRENCY=str(number), SES_SEND_RATE=str(rate))
+        operator.functions.source.update(ScalingConfig={"MaximumConcurrency": number})
+        operator.ses.account["SendQuota"]["MaxSendRate"] = 500.0
+
+    return set_both
+
+
+@pytest.mark.parametrize(
+    ("deployed", "remedy"),
+    [
+        (environment(SES_SEND_RATE="30"), "Deploy with SesSendRate=14, or have SES's send rate raised."),
+        (workers(50, 14), "Deploy with MaximumConcurrency=28."),
+        (workers(2, 500), "Deploy with MaximumConcurrency=13, if many jobs settle at once."),
+        (
+            lambda operator: operator.functions.source.update(ScalingConfig={"MaximumConcurrency": 10}),
+            "Deploy with MaximumConcurrency=10: the deploy sets both.",
+        ),
+    ],
+)
+def test_a_send_rate_that_does_not_fit_says_what_to_set(deployed, remedy):
+    operator = Operator()
+    deployed(operator)
+    notes = [each for each in operator.asks("check")["findings"] if each["level"] == "note"]
+    assert [each["remedy"] for each in notes] == [remedy]
+
+
+def test_a_send_rate_below_that_of_ses_is_right_and_said_to_be_low(operator):
+    operator.ses.account["SendQuota"]["MaxSendRate"] = 80.0
+    says = [each["says"] for each in operator.asks("check")["findings"] if each["level"] == "ok"]
+    assert any(each.startswith("notices go out at 14 of the 80 a second that SES takes: SesSend") for each in says)
+
+
+def test_a_setting_that_is_wrong_is_named_once(operator):
+    operator.variables["NOTICE_FROM_ADDRESS"] = "notices"
+    findings = operator.asks("check", code=1)["findings"]
+    assert [each["area"] for each in findings if "NOTICE_FROM_ADDRESS" in each["says"]] == ["settings"]
+
+
+def test_where_the_function_may_not_be_seen_the_rest_is_looked_at(operator):
+    operator.functions.fault = refusal("AccessDeniedException", "GetFunctionConfiguration")
+    operator.sqs.attributes[QUEUE_URL]["RedrivePolicy"] = ""
+    findings = operator.asks("check", code=1)["findings"]
+    assert any("production access" in each["says"] for each in findings)
+    assert any("does not lead to its dead-letter queue" in each["says"] for each in findings)
 
 
 def test_quiet_shows_what_needs_a_look_alone(operator):

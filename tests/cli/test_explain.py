@@ -234,7 +234,8 @@ def test_a_closed_notice_needs_nothing(change, code):
     operator.runs_the_queue()
     said = operator.explains()
     assert (said["told"], said["state"], said["reason"], said["step"]) == ("no", "closed", code, None)
-    assert "nobody would be told now either" in said["next"]
+    # not that there is no such job, where it was removed
+    assert f"nobody would be told now either ({CODES[code].says})" in said["next"]
 
 
 def test_a_closed_notice_whose_job_is_back_can_be_retried():
@@ -265,7 +266,7 @@ def test_a_suppressed_notice_is_right_outside_production():
 def test_a_suppressed_notice_in_production_can_be_re_opened_and_then_says_so():
     operator = suppressed()
     said = operator.explains()
-    assert said["step"] == "notices retry job-1 succeeded --suppressed --reason 'why it was wrong'"
+    assert said["step"] == "notices retry job-1 succeeded --suppressed --reason ..."
     operator.types("retry", "job-1", "succeeded", "--suppressed", "--reason", "wrong ENVIRONMENT", "--yes")
     said = operator.explains()
     assert (said["told"], said["state"], said["step"]) == ("not yet", "reopened", None)
@@ -401,6 +402,20 @@ def test_a_parked_event_that_cannot_be_read_is_found_by_its_text(operator):
     assert "cannot be read as an event" in said["answer"]
 
 
+def test_a_parked_text_that_names_a_longer_id_is_not_taken_for_this_job(operator):
+    operator.parks('{"type": "job.settled", "job_id": "job-1001", "outcome": 7}', "invalid_field")
+    assert operator.explains("job-1001", None)["state"] == "parked"
+    assert operator.explains("job-1", None)["state"] == "not_arrived"
+
+
+def test_of_several_parked_events_the_one_that_can_be_put_back_is_proposed(operator):
+    operator.parks("job-1", "not_json", sent=timedelta(days=3))
+    operator.parks(settled("job-1"), sent=timedelta(days=2))
+    said = operator.explains()
+    assert said["step"] == "notices parked --redrive --message parked-2"
+    assert "SQS deletes it at 2026-12-10 10:00:00 UTC (in 11 days)." in said["next"]
+
+
 def test_an_event_of_another_job_or_outcome_is_not_taken_for_it(operator):
     operator.parks(settled("job-12"))
     operator.parks(settled(outcome="failed"))
@@ -461,3 +476,39 @@ def test_a_table_that_may_not_be_read_ends_in_one_line():
 @pytest.mark.parametrize("words", [("job 1",), ("job-1", "Succeeded")])
 def test_a_key_that_no_event_can_have_is_refused(operator, words):
     operator.types("explain", *words, code=2)
+
+
+def test_what_has_to_be_mended_first_is_no_step_to_take_at_once():
+    refused = answers(REFUSED)
+    assert refused.explains()["mend_first"] is True
+    assert "\nthen        notices retry job-1 succeeded" in refused.types("explain", "job-1").output
+    throttled = answers(THROTTLED)
+    assert throttled.explains()["mend_first"] is False
+    assert "\ndo          nothing" in throttled.types("explain", "job-1").output
+
+
+def test_what_no_command_mends_is_not_called_nothing():
+    operator = Operator()
+    operator.world.job(requester_id="nobody")
+    operator.world.worker().told()
+    said = operator.explains()
+    assert (said["step"], said["mend_first"]) == (None, True)
+    assert "\ndo          what is said above" in operator.types("explain", "job-1").output
+
+
+def test_a_job_that_nobody_knows_asks_whether_the_id_is_right(operator):
+    assert "Is the id right" in operator.explains("job-99", "succeeded")["next"]
+
+
+def test_commands_that_are_proposed_go_where_the_question_went():
+    operator = answers(REFUSED)
+    where = ("--region", "eu-north-1", "--endpoint-url", "http://127.0.0.1:4566")
+    (said,) = operator.asks("explain", "job-1", *where)["outcomes"]
+    assert said["step"] == f"{RETRY} {' '.join(where)}"
+
+
+def test_on_a_narrow_terminal_the_history_keeps_its_words_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = answers(MISCONFIGURED).types("explain", "job-1").output
+    assert any(word.startswith("(provider_misconfigured") for word in text.split())
+    assert all(len(line) <= 60 for line in text.splitlines() if "notices " not in line)

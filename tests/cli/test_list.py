@@ -109,3 +109,11 @@ def test_listing_into_a_pipe_has_no_colours_and_no_blanks_at_line_ends(operator)
 
 def test_an_age_that_is_none_is_refused(operator):
     assert "15m, 24h or 7d" in operator.types("list", "--newer-than", "soon", code=2).output
+
+
+def test_on_a_narrow_terminal_a_job_id_is_not_broken(operator, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = operator.types("list", "--status", "failed").output.splitlines()
+    assert "job-1 succeeded" in lines
+    assert any(line.startswith("  status failed · tries 1 · age") for line in lines)
+    assert all(len(line) <= 60 for line in lines)

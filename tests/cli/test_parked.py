@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from cli.operator import Operator
 from fakes.gate import Lever, raising
-from fakes.queues import sqs_error
+from fakes.queues import DEAD_LETTERS_URL, sqs_error
 from fakes.world import KIND, settled
 
 
@@ -181,6 +182,7 @@ def test_what_cannot_be_saved_is_not_dropped(operator, tmp_path):
         ("--drop",),
         ("--drop", "--reason", "x"),
         ("--drop", "--fate", "broken"),
+        ("--drop", "--fate", "broken", "--reason", "..."),
         ("--redrive", "--drop", "--reason", "x"),
         ("--reason", "x"),
         ("--save", "x"),
@@ -202,5 +204,36 @@ def test_a_look_that_is_bounded_says_so(operator):
 
 
 def test_an_empty_queue_has_nothing_to_say():
-    assert Operator().asks("parked") == {"messages": [], "about": 0, "complete": True}
+    assert Operator().asks("parked") == {"messages": [], "about": 0, "complete": True, "hidden": 0}
     assert "nothing to do" in Operator().types("parked", "--redrive").output
+
+
+def test_each_message_says_when_it_is_deleted_and_the_oldest_comes_first():
+    operator = Operator()
+    operator.parks(settled("job-1"), "not_json")
+    operator.parks(settled("job-2"), sent=timedelta(days=9))
+    operator.parks(settled("job-3"), sent=timedelta(days=13))
+    messages = operator.asks("parked")["messages"]
+    assert [(each["job_id"], each["deleted_at"]) for each in messages] == [
+        ("job-3", "2026-11-30T10:00:00.000Z"),
+        ("job-2", "2026-12-04T10:00:00.000Z"),
+        ("job-1", "2026-12-13T10:00:00.000Z"),
+    ]
+    text = operator.types("parked").output
+    assert "kept until  2026-11-30 10:00:00 UTC (in 1 day)" in text
+    assert text.index("in 1 day)") < text.index("in 5 days)") < text.index("in 14 days)")
+
+
+def test_what_somebody_else_holds_is_not_passed_over_in_silence():
+    operator = Operator()
+    operator.sqs.attributes[DEAD_LETTERS_URL]["ApproximateNumberOfMessagesNotVisible"] = "25"
+    assert operator.asks("parked")["hidden"] == 25
+    text = " ".join(operator.types("parked", "--redrive").output.split())
+    assert "About 25 more are held by somebody else who looks now" in text
+
+
+def test_what_somebody_took_since_the_count_is_not_passed_over_either():
+    operator = Operator()
+    operator.parks(settled("job-1"))
+    operator.sqs.hidden["parked-1"] = 60
+    assert operator.asks("parked")["hidden"] == 1

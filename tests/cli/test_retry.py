@@ -167,6 +167,12 @@ def test_interrupted_anywhere_and_repeated_each_requester_gets_one_message(nth):
     assert {notice["status"]["S"] for notice in operator.world.store.items(NOTICES)} == {"delivered"}
 
 
+def test_interrupted_a_script_is_told_how_far_it_came():
+    operator = failed(THROTTLED, jobs=15)
+    operator.gate.on_call = Lever(raising(KeyboardInterrupt()), operation="UpdateItem", nth=12)
+    assert operator.asks("retry", "--status", "failed", "--yes", code=130)["queued"] == 11
+
+
 def test_one_that_moves_on_meanwhile_is_left_alone():
     operator = failed(THROTTLED)
     operator.gate.on_call = Lever(lambda: operator.world.worker().told(), operation="UpdateItem")

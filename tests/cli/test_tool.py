@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
+import subprocess
+import sys
 from datetime import timedelta
 
 import botocore.exceptions as sdk
@@ -34,6 +38,57 @@ def test_a_stack_that_is_not_there_ends_in_one_line():
     result = Operator().types("list", "--stack", "other", code=3)
     assert result.stderr.startswith("notices: There is no stack other in eu-west-1.")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_options_of_all_commands_may_come_before_the_command():
+    operator = Operator()
+    before = operator.types("--json", "--region", "eu-north-1", "--stack=requester-notices", "list").stdout
+    assert operator.options.region == "eu-north-1"
+    assert before == operator.types("list", "--json").stdout
+    operator.types("--stack", "other", "list", code=3)
+
+
+def test_what_is_said_after_the_command_counts_over_what_was_said_before():
+    operator = Operator()
+    operator.types("--region", "eu-north-1", "list", "--region", "eu-west-1")
+    assert operator.options.region == "eu-west-1"
+
+
+@pytest.mark.parametrize("words", [("--yes", "retry"), ("--stack", "x", "--status", "failed", "list")])
+def test_an_option_of_one_command_before_it_says_where_it_goes(words):
+    said = Operator().types(*words, code=2).stderr
+    option = next(word for word in words if word in ("--yes", "--status"))
+    assert f"No such option '{option}' before the command. Options come after it: notices {words[-1]} {option}" in said
+
+
+def test_an_endpoint_that_is_none_ends_in_one_line():
+    result = CliRunner(env=FAKE).invoke(notices, ["list", "--region", "eu-west-1", "--endpoint-url", "nonsense"])
+    assert (result.exit_code, len(result.stderr.splitlines())) == (3, 1)
+    assert "nonsense is no endpoint" in result.stderr
+
+
+def test_a_terminal_that_cannot_show_a_letter_gets_an_answer_all_the_same(tmp_path):
+    command = [sys.executable, "-m", "notices_cli.main", "preview", "workspace_provisioning"]
+    environment = {"PATH": os.defpath, "PYTHONIOENCODING": "latin-1"}
+    said = subprocess.run(
+        [*command, "--html", "x"], cwd=tmp_path, env=environment, capture_output=True, encoding="latin-1"
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "See the workspace\\u2019s status" in said.stdout
+
+
+class CtrlC(io.BytesIO):
+    """An operator who thinks better of it."""
+
+    def read1(self, _size=-1):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_at_the_question_is_an_interruption_and_changes_nothing():
+    operator = Operator()
+    result = operator.types("pause", answer=CtrlC(), code=130)
+    assert result.stderr == "notices: Interrupted; nothing was changed.\n"
+    assert operator.changes == []
 
 
 def test_names_given_by_hand_need_no_stack():
@@ -74,7 +129,7 @@ def test_the_stack_region_profile_and_endpoint_come_from_the_environment_too():
         "AWS_ENDPOINT_URL": "http://127.0.0.1:4566",
     }
     CliRunner(env=environment).invoke(notices, ["list"], obj=operator.open)
-    assert operator.options == Options("requester-notices", "eu-north-1", "night", "http://127.0.0.1:4566", {})
+    assert operator.options == Options("requester-notices", "eu-north-1", "night", "http://127.0.0.1:4566", {}, "")
 
 
 # -- the real thing -------------------------------------------------------------------------------------------------

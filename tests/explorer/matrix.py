@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from explorer.faults import Fault, faults
+from explorer.invariants import Item
 from explorer.process import Call, Process
 from explorer.repair import Events, Repaired
 from explorer.scenarios import A_SECOND, DIED_AFTER_SENDING, DUE, THROTTLED, Before, Bound, Scenario, sender
@@ -42,6 +43,13 @@ class Matrix:
             found += [(name, names, row) for row, names in by_row.items()]
         return found
 
+    def records(self) -> Iterator[tuple[str, str, Item | None]]:
+        """Yield each call and fault with the notice as the process leaves it, before anybody repairs anything."""
+        for place, name in enumerate(self.calls):
+            for fault in faults(self._call(place)):
+                search, _, state = self._left(place, fault)
+                yield name, fault.name, search.notice(state)
+
     def _scenario(self) -> Scenario:
         return Scenario(self.title, (self.process,), Bound(1), Bound(1), self.before)
 
@@ -59,15 +67,20 @@ class Matrix:
             _, state = next(each for each in search.successors(state) if each[0].fault is None)
         return state
 
+    def _left(self, place: int, fault: Fault) -> tuple[Search, State, State]:
+        """Return the state before a call, and that in which the process ends after one fault at it."""
+        search = self._scenario().search()
+        start = self._at(search, place)
+        _, state = search.spoiled(start, 0, fault)
+        while step := next((each for each in search.successors(state) if each[0].fault is None), None):
+            state = step[1]
+        return search, start, state
+
     def _row(self, place: int, fault: Fault) -> Row:
         ends: dict[Events, Repaired] = {}
         reasons: dict[Events, set[Why]] = {}
         for events in Events:
-            search = self._scenario().search()
-            start = self._at(search, place)
-            _, state = search.spoiled(start, 0, fault)
-            while step := next((each for each in search.successors(state) if each[0].fault is None), None):
-                state = step[1]
+            search, start, state = self._left(place, fault)
             search.report.duplicates.clear()
             ends[events] = self._scenario().repair(search).run(state._replace(nodes=(), faults_left=0), events)
             reasons[events] = set(search.report.duplicates)

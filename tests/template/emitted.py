@@ -10,20 +10,51 @@ from functools import cache
 from scripts.template import ROOT
 
 CAPABILITY = ROOT / "layers" / "notices" / "notices"
+DEPLOYED = (CAPABILITY, ROOT / "functions")
+WRITES = {"EphemeralMetrics", "Metrics", "single_metric", "add_metric", "put_metric_data"}
+WRITER = "telemetry.py"  # the one file in which these may stand
 
 
 @cache
 def emitted() -> set[str]:
-    """The first argument of every ``telemetry.count``: a word, or one of the values of a dictionary of the module."""
+    """The metrics of all that is deployed."""
+    return {
+        metric
+        for folder in DEPLOYED
+        for path in sorted(folder.rglob("*.py"))
+        for metric in counted(path.read_text(), path.name)
+    }
+
+
+def counted(source: str, name: str) -> set[str]:
+    """The first argument of every ``telemetry.count``: a word, or one of the values of a dictionary of the module.
+
+    Raises:
+        AssertionError: a metric is counted in a way that cannot be read, or is written without being counted.
+    """
     found: set[str] = set()
-    for path in sorted(CAPABILITY.rglob("*.py")):
-        module = ast.parse(path.read_text())
-        for call in ast.walk(module):
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("telemetry.count"):
-                metrics = set(_words(call.args[0], module))
-                assert metrics, f"{path.name}:{call.lineno}: which metric is counted cannot be read"
-                found |= metrics
+    module = ast.parse(source)
+    read: set[ast.expr] = set()
+    for call in ast.walk(module):
+        if isinstance(call, ast.Call) and _counts(call.func):
+            metrics = set(_words(call.args[0], module)) if call.args else set()
+            assert metrics, f"{name}:{call.lineno}: which metric is counted cannot be read"
+            found |= metrics
+            read.add(call.func)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and _counts(node):
+            assert node in read, f"{name}:{node.lineno}: telemetry.count is handed on, so what it counts cannot be read"
+        word = getattr(node, "attr", getattr(node, "id", None))
+        assert name == WRITER or word not in WRITES, f"{name}: {word} writes a metric that is not counted"
     return found
+
+
+def _counts(function: ast.expr) -> bool:
+    """Whether it is ``count`` of what is called telemetry, however it is reached."""
+    match function:
+        case ast.Attribute(value=ast.Name(id=owner) | ast.Attribute(attr=owner), attr="count"):
+            return owner.endswith("telemetry")
+    return False
 
 
 def _words(argument: ast.expr, module: ast.Module) -> Iterator[str]:

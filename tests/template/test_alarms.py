@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scripts.template import ROOT
-from template.emitted import designed, emitted
+from template.emitted import CAPABILITY, counted, designed, emitted
 from template.resolve import Stack
 
 SENDER = {"NoticeFromAddress": "notices@example.com", "SesIdentity": "example.com"}
@@ -39,6 +39,27 @@ def watched(namespace: str, metric: str, dimension: str) -> set[str]:
 
 def test_the_code_emits_the_metrics_of_the_design_and_no_other() -> None:
     assert emitted() == designed()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "self.telemetry.count(metric)",
+        "self.telemetry.count(name='X')",
+        "count = self.telemetry.count",
+        "each(telemetry.count)",
+        "EphemeralMetrics(namespace='RequesterNotices').flush_metrics()",
+        "cloudwatch.put_metric_data(Namespace='RequesterNotices')",
+    ],
+)
+def test_a_metric_cannot_be_emitted_past_the_one_who_reads_the_code(source: str) -> None:
+    with pytest.raises(AssertionError):
+        counted(source, "tell.py")
+
+
+def test_metrics_are_read_however_their_telemetry_is_reached() -> None:
+    source = "NAMES = {1: 'A', 2: 'B'}\nself._telemetry.count('C' if x else NAMES[x])\n'a'.count('D')"
+    assert counted(source, "tell.py") == {"A", "B", "C"}
 
 
 def test_no_alarm_watches_a_metric_that_nobody_emits() -> None:
@@ -187,3 +208,39 @@ def test_every_count_of_ours_raises_its_alarm_at_the_first() -> None:
 )
 def test_a_topic_and_an_address_together_are_refused(topic: str, email: str, accepted: bool) -> None:
     assert Stack(**SENDER, AlarmTopicArn=topic, AlarmEmail=email).accepted_by("AlarmsGoOneWay") is accepted
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_goes_off_upwards_on_the_sum_of_what_is_counted_and_on_the_worst_of_what_is_measured(
+    name: str,
+) -> None:
+    alarm = ALARMS[name]
+    if name == "RetryStoppedAlarm":
+        return  # its silence is few samples: see its own test
+    if alarm["Namespace"] == "AWS/SES":
+        statistic = "Average"  # a rate
+    elif alarm["Namespace"] == "AWS/SQS" or alarm["MetricName"] in ("OldestUnsettledSeconds", "SettledUntold"):
+        statistic = "Maximum"  # an age, a depth, or what one run found
+    else:
+        statistic = "Sum"
+    assert (alarm["Statistic"], alarm["ComparisonOperator"]) == (statistic, "GreaterThanOrEqualToThreshold")
+    assert float(alarm["Threshold"]) > 0
+
+
+@pytest.mark.parametrize("name", [name for name, alarm in ALARMS.items() if alarm["Namespace"] == "AWS/Lambda"])
+def test_a_function_is_forgiven_one_failure_but_where_it_runs_once_an_hour(name: str) -> None:
+    alarm = ALARMS[name]
+    datapoints = alarm.get("DatapointsToAlarm", alarm["EvaluationPeriods"])
+    assert datapoints == (1 if name.startswith("FindUntold") else 2)
+    assert datapoints <= alarm["EvaluationPeriods"]
+    assert alarm["Period"] * alarm["EvaluationPeriods"] == (3600 if datapoints == 1 else QUARTER_OF_AN_HOUR)
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_what_a_description_names_is_there(name: str) -> None:
+    description = ALARMS[name]["AlarmDescription"]
+    resources = set(Stack(**SENDER, UntoldCheck="scan").resources)
+    assert set(re.findall(r"\b[A-Z]\w+(?:Function|Queue|Alarm|Table)\b", description)) <= resources
+    sources = [path.read_text() for path in CAPABILITY.rglob("*.py")]
+    for line in re.findall(r'"([a-z][a-z ]+)"', description):
+        assert any(f'"{line}"' in source for source in sources), line

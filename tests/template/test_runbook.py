@@ -97,6 +97,26 @@ def test_every_error_code_that_it_selects_by_is_one_that_notices_have() -> None:
     assert codes <= set(Code)
 
 
+def quoted(pattern: str) -> set[str]:
+    alarms = Stack(SesIdentity="example.com", UntoldCheck="scan").of_type("AWS::CloudWatch::Alarm").values()
+    texts = (PROSE, *(alarm["AlarmDescription"] for alarm in alarms))
+    return {" ".join(words.split()) for text in texts for words in re.findall(rf"`({pattern})`", text)}
+
+
+def test_every_log_line_that_it_looks_for_is_one_that_the_code_writes() -> None:
+    sought = {words for words in quoted(r"[a-z]+(?:\s[a-z]+)+") if not words.startswith(("notices ", "aws ", "make "))}
+    sources = [path.read_text() for path in (ROOT / "layers/notices/notices").rglob("*.py")]
+    assert len(sought) >= 5
+    assert {words for words in sought if not any(f'"{words}"' in source for source in sources)} == set()
+
+
+def test_every_part_of_the_dashboard_that_it_points_to_is_there() -> None:
+    sought = quoted(r"[A-Z][a-z]+(?:\s\w+)+") | {"Functions"}
+    body = Stack(SesIdentity="example.com").properties("Dashboard")["DashboardBody"]
+    assert len(sought) >= 4
+    assert {words for words in sought if f"# {words}" not in body} == set()
+
+
 def test_every_link_leads_to_a_heading_or_a_file() -> None:
     anchors = {slug(heading) for heading in re.findall(r"^#+ (.*)$", PROSE, re.MULTILINE)}
     for target in re.findall(r"\]\(([^)]+)\)", PROSE):

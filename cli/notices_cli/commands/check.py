@@ -28,8 +28,8 @@ def check(quiet: bool, tool: Tool, out: Output) -> None:
 
     Settings, from-address and base URLs as deployed; SES's account, quota and send rate, identity, configuration set
     and its events; tables, keys and index; queues; and whether sending goes on. Each fault comes with its remedy. A
-    FAULT stops notices, or loses what became of them, and makes the exit code 1; a note does not. It changes and sends
-    nothing.
+    FAULT stops notices, or loses what became of them, and makes the exit code 1; a note does not. What could not be
+    seen makes it 3 where there is no fault. It changes and sends nothing.
     """
     tool.place.name("notices_table")  # a stack that is not there is no finding but the end
     findings: list[Finding] = []
@@ -49,7 +49,7 @@ def check(quiet: bool, tool: Tool, out: Output) -> None:
     faults, unseen = numbers[Level.FAULT], numbers[Level.UNSEEN]
     out.json(
         {
-            "ok": faults == 0,
+            "ok": not (faults or unseen),
             "findings": [
                 {"area": each.area, "level": each.level.value, "says": each.says, "remedy": each.remedy or None}
                 for each in findings
@@ -60,6 +60,6 @@ def check(quiet: bool, tool: Tool, out: Output) -> None:
     summary = f"{count(faults, 'fault')}, {count(numbers[Level.NOTE], 'note')}, {numbers[Level.OK]} as they should be"
     if unseen:
         summary += f", {unseen} could not be seen"
-    out.say(f"{summary}.", "red" if faults else "green")
-    if faults:
-        click.get_current_context().exit(Exit.FAULT)
+    out.say(f"{summary}.", "red" if faults else "magenta" if unseen else "green")
+    if faults or unseen:
+        click.get_current_context().exit(Exit.FAULT if faults else Exit.AWS)

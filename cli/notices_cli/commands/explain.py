@@ -17,6 +17,7 @@ from notices_cli.options import checked_key, with_tool
 from notices_cli.questions import SettledJob
 from notices_cli.rehearsal import Rehearsal
 from notices_cli.show import Output
+from notices_cli.spoilt import SpoiltNotice
 from notices_cli.tool import Tool
 from notices_cli.trouble import EXIT_CODES, EXPECTED, Trouble, explained
 from notices_cli.verdict import Judge
@@ -79,7 +80,9 @@ class _Asked:
         self._around = around
         self.requesters: dict[str, Requester] = {}
 
-    def of_notice(self, notice: Notice) -> Explanation:
+    def of_notice(self, notice: Notice | SpoiltNotice) -> Explanation:
+        if isinstance(notice, SpoiltNotice):
+            return explanation.of_spoilt(notice, self._tool.place.name("notices_table"))
         rehearsal = None
         if explanation.needs_rehearsal(notice):
             rehearsal = self._rehearsal(notice.job_id, notice.outcome)
@@ -115,7 +118,8 @@ class _Asked:
             outcome = next((message.event.outcome for message in ours if message.event), None)
         judged = [(each, judge(each)) for each in ours]
         rehearsal = self._rehearsal(job_id, outcome) if outcome is not None else None
-        return explanation.of_parked(job_id, outcome, judged, rehearsal, self._around, job=job)
+        deleted_at = min((moment for each in ours if (moment := look.deleted_at(each))), default=None)
+        return explanation.of_parked(job_id, outcome, judged, rehearsal, self._around, job=job, deleted_at=deleted_at)
 
     def _rehearsal(self, job_id: str, outcome: str) -> Rehearsal | None:
         try:
@@ -168,7 +172,9 @@ def _print(each: Explanation, requester: Requester | None, out: Output) -> None:
         out.field("SES said", each.afterwards)
     out.field("next", each.next)
     if each.step:
-        out.command("do", each.step)
+        out.command("then" if each.mend_first else "do", each.step)
+    elif each.mend_first:
+        out.field("do", "what is said above; no command does it")
     else:
         out.field("do", "nothing")
 
@@ -185,4 +191,5 @@ def _document(each: Explanation) -> dict[str, Any]:
         "ses_said": each.afterwards,
         "next": each.next,
         "step": each.step,
+        "mend_first": each.mend_first,
     }

@@ -56,6 +56,7 @@ def list_notices(
             "read": found.read,
             "source": found.source,
             "complete": found.complete,
+            "unreadable": [{"job_id": each.job_id, "outcome": each.outcome} for each in found.spoilt],
         }
     )
     if shown:

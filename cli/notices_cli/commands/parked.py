@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
 from notices.event import Reason
-from notices_cli.dead_letters import Parked
-from notices_cli.options import with_tool, yes_option
+from notices_cli.dead_letters import Look, Parked
+from notices_cli.options import checked_reason, with_tool, yes_option
 from notices_cli.show import Output, not_all
 from notices_cli.tool import Tool
 from notices_cli.trouble import EXIT_CODES, EXPECTED, explained, refused
 from notices_cli.verdict import Fate, Judge, Verdict, why_parked
-from notices_cli.words import command, count, iso, span
+from notices_cli.words import command, count, iso, span, when
 
 MOST = 100
+SOON = timedelta(days=2)  # a weekend
 RECEIVES = "receives"  # what --parked-as calls those without a reason
 
 Judged = tuple[Parked, Verdict]
@@ -77,14 +79,17 @@ def parked(
     BROKEN: it would be parked again. SKIPPED: nobody would be told. HANDLED: its notice is delivered or suppressed
     already. VOID: a retry whose notice has moved on.
 
+    The oldest come first: SQS deletes each for good when the queue has kept it for its retention (14 days) after its
+    first send, also one that ten receives brought here. It says when, and how long that is off.
+
     --redrive sends the bodies of those that are ready to the job.settled queue, and deletes each from the dead-letter
     queue only when that has succeeded. --drop deletes for good. Looking takes nothing off: messages are hidden while
     the command looks, and shown again when it ends, or a minute after it was killed.
     """
     if redrive and drop:
         raise click.UsageError("Either --redrive or --drop.")
-    if drop and not (reason or "").strip():
-        raise click.UsageError("--drop needs a --reason.")
+    if drop:
+        reason = checked_reason(reason, "--drop")
     if drop and not (ids or reasons or fates):
         raise click.UsageError("Drop which? Choose by --message, --parked-as or --fate.")
     if not drop and (reason or save):
@@ -96,20 +101,26 @@ def parked(
         judged = [(message, judge(message)) for message in look.messages if chosen.may_take(message)]
     judged = [each for each in judged if chosen.takes(each)]
     acting = [each for each in judged if not redrive or each[1].fate is Fate.READY]
-    _show(acting, out, tool, bodies=bodies)
+    _show(acting, look, out, tool, bodies=bodies)
     staying = Counter(verdict.fate.value for _, verdict in judged if redrive and verdict.fate is not Fate.READY)
     if staying:
         stays = ", ".join(f"{number} {fate}" for fate, number in sorted(staying.items()))
         out.say(f"Not put back, since it would be of no use: {stays}.", "yellow")
     more = "" if look.complete else f" of about {look.about:,}; --most looks at more"
     out.say(f"looked at {count(len(look.messages), 'message')}{more}.", "dim")
+    if look.hidden:
+        lie = count(look.hidden, "more is", "more are")
+        out.say(
+            f"About {lie} held by somebody else who looks now, or the count is behind. Repeat it in a minute.", "yellow"
+        )
     if not (redrive or drop):
         _propose(judged, tool, out)
         out.json(
             {
-                "messages": [_document(each, bodies=bodies) for each in judged],
+                "messages": [_document(each, look, bodies=bodies) for each in judged],
                 "about": look.about,
                 "complete": look.complete,
+                "hidden": look.hidden,
             }
         )
         return
@@ -124,7 +135,7 @@ def parked(
     else:
         out.confirm(f"Delete {count(len(acting), 'message')} for good?", place=tool.place, yes=yes)
         if save is not None:
-            _save(acting, save)
+            _save(acting, look, save)
         _act(acting, tool, out, "dropped", most, tool.dead_letters.delete, {"reason": reason})
 
 
@@ -176,16 +187,16 @@ def _act(
         raise not_all(f"{count(len(missing), 'message')} left: {why} Repeat the command in a minute.")
 
 
-def _save(acting: Sequence[Judged], path: Path) -> None:
+def _save(acting: Sequence[Judged], look: Look, path: Path) -> None:
     try:
         with path.open("a", encoding="utf-8") as file:
             for each in acting:
-                file.write(json.dumps(_document(each, bodies=True), ensure_ascii=False) + "\n")
+                file.write(json.dumps(_document(each, look, bodies=True), ensure_ascii=False) + "\n")
     except OSError as error:
         raise refused(f"{path} cannot be written ({error.strerror}); nothing was dropped.") from None
 
 
-def _show(judged: Sequence[Judged], out: Output, tool: Tool, *, bodies: bool) -> None:
+def _show(judged: Sequence[Judged], look: Look, out: Output, tool: Tool, *, bodies: bool) -> None:
     now = tool.now()
     for message, verdict in judged:
         age = f"{span(now - message.sent_at)} ago" if message.sent_at else "unknown"
@@ -193,6 +204,9 @@ def _show(judged: Sequence[Judged], out: Output, tool: Tool, *, bodies: bool) ->
         if message.event is not None:
             out.field("of", f"{message.event.job_id} {message.event.outcome}")
         out.field("why", f"{why_parked(message)} ({message.reason or 'no reason attribute'}), sent {age}")
+        if (deleted_at := look.deleted_at(message)) is not None:
+            soon = deleted_at - now < SOON
+            out.field("kept until", when(deleted_at, now), "yellow" if soon else None)
         out.field("put back", f"{verdict.fate.value}: {verdict.why}", _STYLES[verdict.fate])
         if bodies:
             out.field("body", message.body)
@@ -214,7 +228,7 @@ def _propose(judged: Sequence[Judged], tool: Tool, out: Output) -> None:
             out.command("drop", command("parked", "--drop", "--fate", fate.value, "--reason", "...", suffix=suffix))
 
 
-def _document(judged: Judged, *, bodies: bool) -> dict[str, Any]:
+def _document(judged: Judged, look: Look, *, bodies: bool) -> dict[str, Any]:
     message, verdict = judged
     return {
         "message_id": message.message_id,
@@ -223,6 +237,7 @@ def _document(judged: Judged, *, bodies: bool) -> dict[str, Any]:
         "reason": message.reason,
         "source_message_id": message.source_message_id,
         "sent_at": iso(message.sent_at),
+        "deleted_at": iso(look.deleted_at(message)),
         "fate": verdict.fate.value,
         "why": verdict.why,
         **({"body": message.body} if bodies else {}),

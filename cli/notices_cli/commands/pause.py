@@ -11,7 +11,7 @@ from notices_cli.sending import Sending
 from notices_cli.show import Output, not_all
 from notices_cli.tool import Tool
 from notices_cli.trouble import EXIT_CODES
-from notices_cli.words import at, command, span
+from notices_cli.words import at, command, count, span
 
 
 @click.command(epilog=EXIT_CODES)
@@ -46,7 +46,7 @@ def pause(only_show: bool, yes: bool, tool: Tool, out: Output) -> None:
 def resume(yes: bool, tool: Tool, out: Output) -> None:
     """Start sending again: the taking of events and the retry's schedule together.
 
-    What waited goes out at the rate that MaximumConcurrency allows. Done again, it changes nothing.
+    What waited goes out at SesSendRate. Done again, it changes nothing.
     """
     state = tool.switch.state()
     if state.on:
@@ -54,10 +54,10 @@ def resume(yes: bool, tool: Tool, out: Output) -> None:
         out.json({"sending": "on", "events": state.events, "schedule": state.schedule, "changed": False})
         return
     waiting = _waiting(tool)
-    horizon = span(tool.settings.retry_horizon)
-    out.say(f"Now: {state}. About {waiting:,} events wait on the queue.")
+    horizon, rate = span(tool.settings.retry_horizon), tool.settings.ses_send_rate
+    out.say(f"Now: {state}. About {count(waiting, 'event waits', 'events wait')} on the queue.")
     out.say(
-        f"They go out at once, at the rate that MaximumConcurrency allows. Notices first claimed more than {horizon} "
+        f"They go out from now on, {rate:,} a second at most (SesSendRate). Notices first claimed more than {horizon} "
         "ago are given up at the retry's first run, if they are due; notices retry brings them back."
     )
     out.confirm("Resume sending?", place=tool.place, yes=yes)
@@ -68,7 +68,8 @@ def _report(state: Sending, wanted: str, tool: Tool, out: Output) -> None:
     out.say(_state(state), "green" if _word(state) == wanted else "yellow")
     out.json({"sending": _word(state), "events": state.events, "schedule": state.schedule, "changed": True})
     if _word(state) != wanted:
-        raise not_all(f"It takes longer than a minute: {state}. See later: {command('pause', '--status')}.")
+        see = command("pause", "--status", suffix=tool.place.suffix)
+        raise not_all(f"It takes longer than a minute: {state}. See later: {see}.")
     if wanted == "paused":
         out.command("go on", command("resume", suffix=tool.place.suffix))
 

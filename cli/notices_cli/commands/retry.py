@@ -15,7 +15,7 @@ from notices.event import TYPE, JobSettled, Unprocessable
 from notices.record import Status
 from notices_cli.bringing_back import Act, BringBack, Done, Plan, plan
 from notices_cli.codes import CODES, code_of
-from notices_cli.options import checked_key, with_tool, yes_option
+from notices_cli.options import checked_key, checked_reason, with_tool, yes_option
 from notices_cli.questions import Selection
 from notices_cli.selecting import selecting, selection, what_was_read
 from notices_cli.show import Output, not_all
@@ -89,9 +89,7 @@ def _reason(reason: str | None, suppressed: bool) -> str | None:
         if reason:
             raise click.UsageError("--reason goes with --suppressed.")
         return None
-    text = " ".join((reason or "").split())
-    if not text:
-        raise click.UsageError("--suppressed needs a --reason.")
+    text = checked_reason(reason, "--suppressed")
     if len(text) > REASON_LENGTH or re.search(r"@|://", text):
         raise click.UsageError(f"The reason is kept: at most {REASON_LENGTH} characters, without addresses or links.")
     return text
@@ -111,7 +109,8 @@ def _one(
     notice = tool.questions.notice(job, outcome)
     if notice is None:
         if suppressed:
-            raise refused(f"There is no notice of {job} {outcome}.", command("explain", job, outcome))
+            see = command("explain", job, outcome, suffix=tool.place.suffix)
+            raise refused(f"There is no notice of {job} {outcome}.", f"See {see}.")
         _send_event(job, outcome, tool, out, yes=yes)
         return
     decided = plan(notice, tool.now(), suppressed=suppressed, force=force, named=True)
@@ -128,7 +127,8 @@ def _send_event(job: str, outcome: str, tool: Tool, out: Output, *, yes: bool) -
     except Unprocessable as fault:
         raise refused(f"The event would be parked: {fault}.") from None
     if rehearsal.skip is not None:
-        raise refused(f"Nobody would be told ({rehearsal.skip.value}).", f"See {command('explain', job, outcome)}.")
+        see = command("explain", job, outcome, suffix=tool.place.suffix)
+        raise refused(f"Nobody would be told ({rehearsal.skip.value}).", f"See {see}.")
     out.say(f"There is no notice of {job} {outcome}. Its job.settled event will be put on the queue.")
     if rehearsal.code is not None:
         known = CODES.get(rehearsal.code)
@@ -181,6 +181,7 @@ def _carry_out(
             bring_back(doing, done)
         except KeyboardInterrupt:
             out.say(f"Interrupted. {_summary(done)}")
+            out.json(_document(done, leaving))
             raise
     out.say(_summary(done), "green" if not (done.failed or done.not_queued) else "yellow")
     out.json(_document(done, leaving))
