@@ -82,6 +82,10 @@ class Invariant(Enum):
         "each mail is logged once",
         "A mail of which a sender's outcome or SES's own event told is in `attempt_log`, and only once.",
     )
+    NO_MAIL_OUTSIDE_PRODUCTION = (
+        "nobody outside production gets mail",
+        "A process that does not run in production never calls SES.",
+    )
     SAME_SCHEDULE_SAME_RUN = (
         "two runs over the same schedule are identical",
         "The same schedule, run again from its beginning, makes the same calls and leaves the same notice and mails.",

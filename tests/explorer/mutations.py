@@ -243,6 +243,14 @@ def _throttled_is(patch: Patch, result: Result) -> None:
     patch.setattr(Tell, "_answered", _taken_for)
 
 
+@mutation(
+    "a process outside production sends", Invariant.NO_MAIL_OUTSIDE_PRODUCTION, "two senders, one outside production"
+)
+def _(patch: Patch) -> None:
+    deliver = Tell._deliver
+    patch.setattr(Tell, "_deliver", lambda self, *args: deliver(replace(self, sends_mail=True), *args))
+
+
 @mutation("an event goes back although its mail was accepted", Invariant.DUPLICATES_AS_DESIGNED, "one sender")
 def _(patch: Patch) -> None:
     patch.setattr(Tell, "_record", lambda self, claim, result: Told(self.notices.record(claim, result).value))

@@ -188,6 +188,9 @@ class Search:
         node = state.nodes[place]
         assert node is not None
         assert node.call is not None
+        if node.call.operation == SEND_EMAIL and not node.process.settings.production:
+            step = Step(node.process.name, SEND_EMAIL)
+            self._violated(Invariant.NO_MAIL_OUTSIDE_PRODUCTION, "it runs outside production, and sends", step)
         return node, node.call
 
     def _switched(self, state: State, place: int) -> State | None:

@@ -78,6 +78,7 @@ class Histories(RuleBasedStateMachine):
             horizon=timedelta(hours=horizon),
             page=2,
         )
+        self.mails_until_then = 0  # asked of SES before the settings changed for the last time
         self.waiting: list[str] = []  # on the queue, or back on it
         self.told: set[str] = set()  # the mails of which SES said that it accepted them
         self.settled: set[str] = set()  # jobs of which an event came
@@ -103,6 +104,7 @@ class Histories(RuleBasedStateMachine):
         self.world.lease = timedelta(seconds=lease)
         self.world.horizon = timedelta(hours=hours)
         self.store.production, self.store.horizon = production, self.world.horizon
+        self.mails_until_then = len(self.world.provider.letters)
 
     @rule(
         there=mostly,
@@ -214,12 +216,18 @@ class Histories(RuleBasedStateMachine):
         if hasattr(self, "world") and self.store.violated:
             raise self.store.violated[0]
 
+    @invariant()
+    def nobody_outside_production_gets_mail(self) -> None:
+        if hasattr(self, "world") and not self.world.production:
+            assert len(self.world.provider.letters) == self.mails_until_then
+
     def teardown(self) -> None:
         if not hasattr(self, "world"):
             return
         # the platform is well again, but what it decided stands
         self.world.quiesce(*self.waiting, feedback=False)
         self.every_write_keeps_the_promises()
+        self.nobody_outside_production_gets_mail()
         mails = self.world.provider.accepted
         claims = [mail.letter.tags["notice_claim"] for mail in mails]
         assert len(set(claims)) == len(claims), "never two mails under one claim"
