@@ -5,7 +5,7 @@ and SES's own events about what it accepted. Where production would wait (the qu
 fifteen minutes of an abandoned claim), the wait is shortened; nothing else is. It judges by the tables and by what the
 mail front took, never by logs.
 
-Exit status: 0 when every notice is settled and every mail too many has a reason that DESIGN 2 states, 1 when not,
+Exit status: 0 when every requester was told and every mail too many has a reason that DESIGN 2 states, 1 when not,
 2 when the local AWS failed.
 """
 
@@ -328,7 +328,7 @@ def _told(everything: Mapping[str, Any]) -> Iterator[str]:
     for since in ("event", "claim"):
         yield f"seconds to settle, from the first {since}:"
         yield from (f"  {seconds:6}  {name}" for name, seconds in everything[f"seconds_from_{since}"].items())
-    for title in ("unsettled", "unexplained"):
+    for title in ("unsettled", "undelivered", "unexplained"):
         if everything[title]:
             yield f"{title}: {', '.join(everything[title][:20])}"
     verdict = "clean" if everything["clean"] else "NOT clean"

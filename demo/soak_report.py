@@ -15,7 +15,10 @@ TIME = "%Y-%m-%dT%H:%M:%S.%f%z"  # DESIGN 3.2
 
 @dataclass(frozen=True)
 class Report:
-    """The figures of one soak. ``unsettled`` and ``unexplained`` name jobs; both are empty when all went well."""
+    """The figures of one soak. The last three name jobs; all are empty when all went well.
+
+    Nothing in a soak is refused for good, suppressed or given up, so a notice that ended so is ``undelivered``.
+    """
 
     notices: int
     by_status: Mapping[str, int]
@@ -28,12 +31,13 @@ class Report:
     seconds_from_event: Mapping[str, float]  # until it was settled: the time in the queue included
     seconds_from_claim: Mapping[str, float]  # likewise, from the first claim
     unsettled: Sequence[str]
+    undelivered: Sequence[str]
     unexplained: Sequence[str]
 
     @property
     def clean(self) -> bool:
-        """Whether every notice is settled and every mail too many has a reason that DESIGN 2 states."""
-        return not self.unsettled and not self.unexplained
+        """Whether every requester was told and every mail too many has a reason that DESIGN 2 states."""
+        return not self.unsettled and not self.undelivered and not self.unexplained
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures for a file."""
@@ -46,7 +50,7 @@ def report(sent_at: Mapping[str, datetime], items: Iterable[Mapping[str, Any]], 
     by_job: dict[str, list[SentMail]] = defaultdict(list)
     for mail in mails:
         by_job[job_of(mail)].append(mail)
-    whys = [(job_id, why_again(notices.get(job_id, {}), mail)) for job_id, sent in by_job.items() for mail in sent[:-1]]
+    whys = [(job_id, why) for job_id, sent in by_job.items() for why in whys_again(notices.get(job_id, {}), sent)]
     log = [entry for notice in notices.values() for entry in notice["attempt_log"]]
     settled = {job_id: notice for job_id, notice in notices.items() if job_id in sent_at and is_settled(notice)}
     return Report(
@@ -67,6 +71,7 @@ def report(sent_at: Mapping[str, datetime], items: Iterable[Mapping[str, Any]], 
             for job_id in sent_at
             if not is_settled(notices.get(job_id, {})) or (not by_job.get(job_id) and _delivered(notices[job_id]))
         ),
+        undelivered=sorted(job_id for job_id, notice in settled.items() if not _delivered(notice)),
         unexplained=sorted({job_id for job_id, why in whys if why is None}),
     )
 
@@ -76,20 +81,29 @@ def is_settled(notice: Mapping[str, Any]) -> bool:
     return "handled_at" in notice and "next_attempt_at" not in notice
 
 
-def why_again(notice: Mapping[str, Any], mail: SentMail) -> str | None:
-    """Return why another mail followed ``mail``, from the log of its attempt; None where the log does not say."""
+def whys_again(notice: Mapping[str, Any], mails: Sequence[SentMail]) -> list[str | None]:
+    """Return why each of a notice's mails but that of the latest claim was followed by another.
+
+    Mails need not go out in the order of their claims. The log has that order: a later claim finds the earlier one
+    pending, and logs it as abandoned, or failed, which is logged as well. What the log does not explain is None: a
+    second mail under one claim too, and one after a delivery that nobody claimed before.
+    """
+    claims = [mail.tags.get("notice_claim") for mail in mails]
+    logged = list(dict.fromkeys(entry["claim_id"] for entry in notice.get("attempt_log", ())))
+    in_order = sorted(set(claims), key=lambda claim: logged.index(claim) if claim in logged else len(logged))
+    again: list[str | None] = [None] * (len(claims) - len(in_order))
+    return again + [_why_claimed_again(notice, claim) for claim in in_order[:-1]]
+
+
+def _why_claimed_again(notice: Mapping[str, Any], claim: str | None) -> str | None:
     results = {
-        (str(entry["result"]), _code(entry))
-        for entry in notice.get("attempt_log", ())
-        if entry["claim_id"] == mail.tags.get("notice_claim")
+        (str(entry["result"]), _code(entry)) for entry in notice.get("attempt_log", ()) if entry["claim_id"] == claim
     }
     if ("failed", "provider_unknown") in results:
         return "its answer was lost, and it was sent again before SES's event came"
     if ("abandoned", "") in results:
         return "its worker died or was still at it when another event claimed the notice"
-    if not results:
-        return None
-    return "two workers sent at once, and both were accepted" if ("delivered", "") in results else None
+    return None
 
 
 def job_of(mail: SentMail) -> str:

@@ -42,6 +42,7 @@ _REFUSED = (
     Fault("it is refused", False, Then.GOES_ON, Reply(error="AccessDeniedException")),
 )
 _NO_ANSWER = Reply(error=TIMED_OUT)
+REFUSES = Reply(REFUSED)  # of the provider, for good
 
 # A read that fails has no effect, and no reader asks why it failed (test_races.py has each code): one stands for all.
 _READ = (*_DIES, _AGAIN, Fault("it is throttled, refused or times out", False, Then.GOES_ON, _NO_ANSWER))
@@ -58,7 +59,7 @@ _SEND = (
     Fault("it times out and was not accepted", False, Then.GOES_ON, Reply(UNKNOWN)),
     Fault("it times out and was accepted", True, Then.GOES_ON, Reply(UNKNOWN)),
     Fault("it is throttled", False, Then.GOES_ON, Reply(THROTTLED)),
-    Fault("it is refused for good", False, Then.GOES_ON, Reply(REFUSED)),
+    Fault("it is refused for good", False, Then.GOES_ON, REFUSES),
 )
 _QUEUE = (
     *_DIES,

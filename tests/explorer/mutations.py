@@ -1,4 +1,4 @@
-"""Deliberate faults in claim, outcome and sender, one at a time, and the invariant that has to catch each."""
+"""Deliberate faults in claim, outcome, sender and retry, one at a time, and the invariant that has to catch each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,9 +15,12 @@ from explorer.invariants import Invariant
 from explorer.scenarios import Scenario, by_title
 from explorer.shared import LETTER
 from notices import record, tell
+from notices.backoff import Backoff
+from notices.codes import Code
 from notices.database import ConditionFailed, DatabaseError
 from notices.mail import Verdict, notice_tags
-from notices.record import Claim, Notice, Notices, Result, Status
+from notices.record import Claim, NotClaimed, Notice, Notices, Result, Status
+from notices.retry import RetryDueNotices
 from notices.tell import Tell, Told
 
 Patch = pytest.MonkeyPatch
@@ -91,6 +95,43 @@ def _(patch: Patch) -> None:
     patch.setattr(Notices, "claim", claim)
 
 
+@mutation("a claim forgets the log", Invariant.KNOWN_IS_KEPT)
+def _(patch: Patch) -> None:
+    patch.setattr(record, "LOG_LENGTH", 1)
+
+
+@mutation("a claim forgets when the first one was", Invariant.KNOWN_IS_KEPT, "one sender")
+def _(patch: Patch) -> None:
+    claimed = Notices._claimed
+
+    def anew(self: Notices, *args: Any) -> Notice:
+        notice = claimed(self, *args)
+        notice.created_at = notice.claimed_at
+        return notice
+
+    patch.setattr(Notices, "_claimed", anew)
+
+
+@mutation("a claim is due at once", Invariant.DUE_UNLESS_HANDLED, "one sender")
+def _(patch: Patch) -> None:
+    patch.setattr(record, "ABANDONED_AFTER", timedelta(0))
+
+
+@mutation(
+    "the retry's event claims at any revision",
+    Invariant.DUPLICATES_AS_DESIGNED,
+    "a sender and the retry of a failed notice",
+)
+def _(patch: Patch) -> None:
+    refusal = Notices._refusal
+
+    def _unless_overtaken(self: Notices, stored: Notice | None, retry: int | None) -> NotClaimed | None:
+        refused = refusal(self, stored, retry)
+        return None if stored is not None and refused is NotClaimed.OVERTAKEN else refused
+
+    patch.setattr(Notices, "_refusal", _unless_overtaken)
+
+
 @mutation("a lease is not looked at", Invariant.DUPLICATES_AS_DESIGNED, "two senders with a lease")
 def _(patch: Patch) -> None:
     patch.setattr(Notices, "_leased", lambda self, stored, retry: False)
@@ -122,12 +163,18 @@ def _(patch: Patch) -> None:
     counting(patch, Status.FAILED, Notice.job_id.exists())
 
 
-@mutation("a delivery is written over a delivery", Invariant.FIRST_REFERENCE_IS_KEPT)
+@mutation("a delivery is written over another", Invariant.FIRST_REFERENCE_IS_KEPT)
 def _(patch: Patch) -> None:
-    counting(patch, Status.DELIVERED, Notice.job_id.exists())
+    counts = record._counts
+
+    def or_another(claim: Claim, result: Result) -> Any:
+        another = Notice.provider_reference != result.reference
+        return another if result.status == Status.DELIVERED else counts(claim, result)
+
+    patch.setattr(record, "_counts", or_another)
 
 
-@mutation("a delivery counts by the latest claimer alone", Invariant.DUPLICATES_AS_DESIGNED)
+@mutation("a delivery counts by the latest claimer alone", Invariant.MAILS_ARE_LOGGED)
 def _(patch: Patch) -> None:
     counts = record._counts
     patch.setattr(
@@ -163,7 +210,55 @@ def _(patch: Patch) -> None:
     patch.setattr(Notices, "_outcome", lambda self, *args: [*outcome(self, *args), Notice.attempts.add(1)])
 
 
+@mutation("a second delivery is not logged", Invariant.MAILS_ARE_LOGGED)
+def _(patch: Patch) -> None:
+    patch.setattr(Notices, "_record", _once)
+
+
+@mutation("a result that lost is logged whatever was logged before", Invariant.MAILS_ARE_LOGGED)
+def _(patch: Patch) -> None:
+    at = record._at
+    patch.setattr(record, "_at", lambda notice: Notice.job_id.exists() if notice.status == "delivered" else at(notice))
+
+
 # -- the sender
+
+
+@mutation("a throttled send counts as suppressed", Invariant.NOT_LOST, "one sender")
+def _(patch: Patch) -> None:
+    _throttled_is(patch, Result.suppressed())
+
+
+@mutation("a throttled send counts as refused for good", Invariant.NOT_LOST, "one sender")
+def _(patch: Patch) -> None:
+    _throttled_is(patch, tell._failed_for_good(Code.PROVIDER_REFUSED))
+
+
+def _throttled_is(patch: Patch, result: Result) -> None:
+    answered = Tell._answered
+
+    def _taken_for(self: Tell, claim: Claim, answer: Any) -> Result:
+        return result if answer.verdict is Verdict.UNAVAILABLE else answered(self, claim, answer)
+
+    patch.setattr(Tell, "_answered", _taken_for)
+
+
+@mutation(
+    "a process outside production sends", Invariant.NO_MAIL_OUTSIDE_PRODUCTION, "two senders, one outside production"
+)
+def _(patch: Patch) -> None:
+    deliver = Tell._deliver
+    patch.setattr(Tell, "_deliver", lambda self, *args: deliver(replace(self, sends_mail=True), *args))
+
+
+@mutation("an event goes back although its mail was accepted", Invariant.DUPLICATES_AS_DESIGNED, "one sender")
+def _(patch: Patch) -> None:
+    patch.setattr(Tell, "_record", lambda self, claim, result: Told(self.notices.record(claim, result).value))
+
+
+@mutation("a send without an answer is made again before its grace", Invariant.DUE_UNLESS_HANDLED, "one sender")
+def _(patch: Patch) -> None:
+    patch.setattr(Backoff, "_least", lambda self, code: timedelta(0))
 
 
 @mutation("an event is done with although its claim failed", Invariant.NOT_LOST, "one sender")
@@ -229,3 +324,12 @@ def _(patch: Patch) -> None:
         return answered(self, claim, answer)
 
     patch.setattr(Tell, "_answered", hopeful)
+
+
+# -- the retry
+
+
+@mutation("the retry gives up before its horizon", Invariant.NOT_LOST, "one sender")
+def _(patch: Patch) -> None:
+    take = RetryDueNotices._take
+    patch.setattr(RetryDueNotices, "_take", lambda self, *args: take(replace(self, horizon=timedelta(0)), *args))

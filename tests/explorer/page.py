@@ -123,7 +123,8 @@ def _matrices() -> list[str]:
             "One process alone, one fault, then the repair. Times count from the process's start, with the "
             "time-outs of `template.yaml` (a message is visible again after 12 minutes, an SES event after 6) and"
             " of DESIGN.md (3.3, 3.5). *Early*, *late* and *never* say when SES's own event comes: before the "
-            "redelivery, after it, not at all. Kinds of duplicate are explained under *The residue*."
+            "redelivery, after it, not at all. The requester is read before the claim "
+            "here, and beside it where there are threads. Kinds of duplicate are explained under *The residue*."
         ),
     ]
     titles = ("at", "what happens", "the record says", "its message", "the requester gets", "who repairs", "duplicate")
@@ -185,7 +186,8 @@ def _residue() -> list[str]:
         *(f"- **{SHORT[why]}**: {text}" for why, text in _RESIDUE.items()),
         "- **the notice outlived its record** (`NoticeRetentionDays`): an event that comes later finds no notice.",
         "",
-        "Each second mail that can be seen, by its outcome or by SES's event, is counted as `DuplicateDelivery`.",
+        "Each second mail that can be seen, by its outcome or by SES's event, is logged and counted "
+        "(`DuplicateDelivery`).",
         "",
     ]
 

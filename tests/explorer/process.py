@@ -112,6 +112,9 @@ class End:
     recorded: bool = True  # false: the outcome could not be written
 
 
+DIED = End(False, "died")
+
+
 class Node:
     """A process after the answers it got: the call it makes next, or its end."""
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from explorer.invariants import Invariant, Violated, check_rest
+from explorer.invariants import SUPPRESSED, Invariant, Violated, check_rest, logged_mails
 from explorer.process import Process, Settings
 from explorer.schedules import Search, State
 from explorer.shared import send_event
@@ -87,10 +87,11 @@ class _Rounds:
                 break
         else:
             raise Violated(Invariant.NOT_LOST, "it never comes to rest", self._search.path)
-        shared = self.state.shared
-        check_rest(
-            self._search.notice(self.state), [reference for reference, _ in shared.accepted], told=sorted(shared.told)
-        )
+        shared, notice = self.state.shared, self._search.notice(self.state)
+        endings = {"gave_up", SUPPRESSED} | ({"provider_refused"} if shared.refused else set())
+        check_rest(notice, [reference for reference, _ in shared.accepted], told=sorted(shared.told), endings=endings)
+        if notice is not None and not shared.told <= set(logged_mails(notice)):
+            raise Violated(Invariant.MAILS_ARE_LOGGED, "SES told of a mail that the log does not have")
 
     def _tell_events(self) -> None:
         shared = self.state.shared

@@ -56,7 +56,8 @@ class Scenario:
 
     def search(self) -> Search:
         """Return a search for it."""
-        return Search(allowed=self.allowed)
+        everybody = (*self.processes, *(before.process for before in self.before))
+        return Search(allowed=self.allowed, settings=[self.settings, *(each.settings for each in everybody)])
 
     def start(self, search: Search, bound: Bound) -> State:
         """Return the state in which it begins."""

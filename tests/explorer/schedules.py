@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from explorer.faults import BATCH, READS, WRITES, Fault, Then, faults
-from explorer.invariants import Invariant, Violated, check_change
-from explorer.process import RECEIVE, RECEIVE_FEEDBACK, Call, End, Node, Process, Reply, Runner
+from explorer.faults import BATCH, READS, REFUSES, WRITES, Fault, Then, faults
+from explorer.invariants import Invariant, Violated, check_change, logged_mails
+from explorer.process import DIED, RECEIVE, RECEIVE_FEEDBACK, Call, End, Node, Process, Reply, Runner, Settings
 from explorer.shared import Item, Notary, Shared, accept, enqueue, send_event
 from fakes.mail import SEND_EMAIL
 
@@ -81,13 +82,15 @@ class Report:
 class Search:
     """Explores; raises Violated with the schedule at the first thing that does not hold.
 
-    `allowed` are the reasons for which a second mail may be accepted.
+    `allowed` are the reasons for which a second mail may be accepted; `settings` are those of all who run.
     """
 
-    def __init__(self, *, allowed: Iterable[Why] = tuple(Why)) -> None:
+    def __init__(self, *, allowed: Iterable[Why] = tuple(Why), settings: Iterable[Settings] = (Settings(),)) -> None:
         self.report = Report()
         self.path: list[Step | str] = []
         self._allowed = frozenset(allowed)
+        self._horizon = min(each.horizon for each in settings)
+        self._production = all(each.production for each in settings)
         self._notary = Notary(self._changed)
         self._runners: dict[Process, Runner] = {}
         self._seen: dict[State, int] = {}
@@ -144,7 +147,7 @@ class Search:
     def answered(self, state: State, place: int) -> tuple[Step, State]:
         """Let a process make its call."""
         node, call = self._at(state, place)
-        after, reply = self._effect(state, node.process.name, call, retried=_retried(node))
+        after, reply = self._effect(state, node.process.name, call, retry=_retry_of(node))
         return Step(node.process.name, call.operation), self._goes_on(after, place, node, reply)
 
     def spoiled(self, state: State, place: int, fault: Fault) -> tuple[Step, State]:
@@ -154,12 +157,14 @@ class Search:
         after = state._replace(faults_left=state.faults_left - 1)
         if fault.effect:
             sends = fault.then is not Then.DIES
-            after, _ = self._effect(after, node.process.name, call, sends=sends, retried=_retried(node))
+            after, _ = self._effect(after, node.process.name, call, sends=sends, retry=_retry_of(node))
+        if fault.reply == REFUSES:
+            after = after._replace(shared=after.shared._replace(refused=True))
         if fault.later:
             after = after._replace(in_flight=(*after.in_flight, (node.process.name, call)))
         match fault.then:
             case Then.DIES:
-                return step, self._gone(after, place, node, End(False, "died"))
+                return step, self._gone(after, place, node, DIED)
             case Then.CALLS_AGAIN:
                 return step, after
             case Then.GOES_ON:
@@ -183,6 +188,9 @@ class Search:
         node = state.nodes[place]
         assert node is not None
         assert node.call is not None
+        if node.call.operation == SEND_EMAIL and not node.process.settings.production:
+            step = Step(node.process.name, SEND_EMAIL)
+            self._violated(Invariant.NO_MAIL_OUTSIDE_PRODUCTION, "it runs outside production, and sends", step)
         return node, node.call
 
     def _switched(self, state: State, place: int) -> State | None:
@@ -208,9 +216,12 @@ class Search:
                     yield Step(name, call.operation, body=body), self._goes_on(after, place, node, Reply(body))
 
     def _effect(
-        self, state: State, name: str, call: Call, *, sends: bool = True, retried: bool = False
+        self, state: State, name: str, call: Call, *, sends: bool = True, retry: int | None = None
     ) -> tuple[State, Reply]:
-        """Let a call take effect. `sends` is false where nobody is left who would send under a claim."""
+        """Let a call take effect. `sends` is false where nobody is left who would send under a claim.
+
+        `retry` is the revision that the retry's event names, where the process works on one.
+        """
         if call.operation in READS | WRITES:
             try:
                 notice, reply = self._notary.make(state.shared.notice, call)
@@ -219,7 +230,12 @@ class Search:
                 raise Violated(violated.invariant, violated.detail, path) from None
             after = state._replace(shared=state.shared._replace(notice=notice))
             if notice != state.shared.notice and call.operation == "PutItem":
-                after = self._claimed(after, name, call.kwargs["Item"], sends, retried or self._waited(state, call))
+                before = self.notice(state)
+                if retry is not None and (before is None or before["revision"] != {"N": str(retry)}):
+                    said = f"the retry's event names revision {retry} and claimed at another"
+                    self._violated(Invariant.DUPLICATES_AS_DESIGNED, said, Step(name, call.operation))
+                waited = retry is not None or self._waited(state, call)
+                after = self._claimed(after, name, call.kwargs["Item"], sends, waited)
             return after, reply
         if call.operation == SEND_EMAIL:
             shared, reply = accept(state.shared, call)
@@ -258,6 +274,20 @@ class Search:
             self.report.duplicates.add(why)
         self.report.most_mails = max(self.report.most_mails, len(state.shared.accepted) + 1)
 
+    def _check_end(self, state: State, name: str, end: End) -> None:
+        """What a process that was not killed has to leave of the mails that it sent."""
+        claims = {held.claim for held in state.claims if held.process == name}
+        mails = {reference for reference, claim in state.shared.accepted if claim in claims}
+        if end is DIED or not mails:
+            return
+        if not end.acknowledged:
+            detail = f"{name} gives its event back, and SES has accepted its mail"
+            raise Violated(Invariant.DUPLICATES_AS_DESIGNED, detail, self.path)
+        notice = self.notice(state)
+        logged = logged_mails(notice) if notice is not None else []
+        if end.result == "delivered" and end.recorded and not mails <= set(logged):
+            raise Violated(Invariant.MAILS_ARE_LOGGED, f"{name} recorded a delivery, and the log has none", self.path)
+
     def _violated(self, invariant: Invariant, detail: str, step: Step) -> None:
         raise Violated(invariant, detail, [*self.path, step])
 
@@ -270,6 +300,7 @@ class Search:
     def _gone(self, state: State, place: int, node: Node, end: End) -> State:
         """A process has ended or died. Claims under which nothing was sent, and nothing will be, are forgotten."""
         name = node.process.name
+        self._check_end(state, name, end)
         why: Why | None = None
         if not end.acknowledged or not end.recorded:
             why = Why.INTERRUPTED
@@ -299,15 +330,15 @@ class Search:
 
     def _changed(self, call: Call, before: Item | None, after: Item) -> None:
         self.report.changes.add((standing(before), standing(after), _cause(call, before, after)))
-        check_change(before, after)
+        check_change(before, after, horizon=self._horizon, production=self._production)
 
 
 _NEVER = {"S": "9"}
 
 
-def _retried(node: Node) -> bool:
-    """Whether a process works on the retry's own event."""
-    return '"retry"' in node.body
+def _retry_of(node: Node) -> int | None:
+    """Return the revision that the retry's own event names, where a process works on one."""
+    return json.loads(node.body).get("retry") if node.process.kind in ("sender", "queue") and node.body else None
 
 
 def _found(held: Held, waited: bool) -> Why | None:

@@ -30,6 +30,7 @@ class Shared(NamedTuple):
     accepted: tuple[Mail, ...] = ()
     queued: tuple[str, ...] = ()  # on the job.settled queue
     told: frozenset[str] = frozenset()  # mails whose SES event was received
+    refused: bool = False  # the provider refused a mail for good
 
 
 class Notary:

@@ -83,6 +83,43 @@ def test_the_largest_message_costs_little_time_and_memory_and_its_neighbour_noth
     assert world.the_notice(outcome="failed").status == "delivered"
 
 
+LARGEST_TEXT = 60_000  # DynamoDB: an item has 400 KB, and six attributes share them
+TEXTS: dict[str, str] = {
+    "spaces": " ",
+    "spaces within": " " * 10_000 + "x",
+    "line breaks and spaces": "\n ",
+    "parts of a language": "en-",
+    "folders of a time zone": "a/",
+    "marks on one letter": "\u0301",
+    "joined signs": "\U0001f468\u200d",
+    "halves of flags": "\U0001f1e6",
+    "isolates": "\u2068",
+    "addresses": "a@",
+    "labels of a domain": "a.",
+    "template syntax": "{{ 7777*7777 }}",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_largest_texts_of_a_job_and_its_requester_cost_little_time_and_their_neighbour_nothing(text: str) -> None:
+    large = (TEXTS[text] * LARGEST_TEXT)[:LARGEST_TEXT] + "x"
+    facts = {"workspace_id": "ws-1", "workspace_name": large, "failure_reason": large}
+    world = World()
+    world.job("job-2", requester_id="requester-2", details={**facts, "finished_at": "2026-03-01T10:00:00+00:00"})
+    world.requester("requester-2", name=large, locale=large, time_zone=large)
+    world.worker().handle(settled("none"))  # what is made once is made
+
+    started = time.process_time()
+    assert world.worker().handle(settled("job-2"), settled()) == []
+    seconds = time.process_time() - started
+
+    assert seconds < 1
+    assert world.the_notice().status == "delivered"
+    assert world.the_notice("job-2").status == "delivered"
+    for sent in world.provider.letters:
+        check_letter(sent, "customer", "dana@example.com")
+
+
 # --- The fuzzer itself can fail --------------------------------------------------------------------
 
 BASE = "https://app.example.com/workspaces/ws-1"

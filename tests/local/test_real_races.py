@@ -14,21 +14,25 @@ import pytest
 
 from explorer.invariants import check_rest
 from explorer.process import Process, worker
+from fakes.clock import START
 from fakes.gate import Gate
 from fakes.mail import Accepted, Provider, ses_event
 from fakes.queues import Queues
 from fakes.real_stores import NotHere, RealStore, dynalite, ministack
-from fakes.world import JOB_KEYS, JOBS, NOTICE_KEYS, NOTICES, REQUESTER_KEYS, REQUESTERS, World
+from fakes.world import JOB_KEYS, JOBS, NOTICE_KEYS, NOTICES, REQUESTER_KEYS, REQUESTERS, Worker, World
 from notices.database import Table
 from notices.event import JobSettled
+from notices.event import parse as parse_event
 from notices.feedback import parse
 from notices.jobs import Job
 from notices.mail import Answer, Letter, notice_tags
 from notices.record import Claim, ClaimContended, Notice, Notices, Result, utc_now
+from notices.tell import Told
 
 THREADS = 5
 ROUNDS = 4
 OUTCOME = "succeeded"
+LATER = timedelta(minutes=16)  # when an abandoned claim is due
 _numbers = itertools.count(1)
 
 
@@ -179,6 +183,13 @@ class SharedProvider(Provider):
             return super().answer(letter)
 
 
+def retried(made: Worker, queues: Queues, job: Job) -> list[Told]:
+    """Run the retry, and hand what it queued of this job to a sender."""
+    made.run_retry()
+    events = [parse_event(message.body) for message in queues.sent]
+    return [made.tell(event) for event in events if event.job_id == job.job_id]
+
+
 def test_senders_the_retry_and_feedback_at_once_leave_one_delivered_notice(store: RealStore, notices: Notices) -> None:
     world = World()
     store.place(REQUESTERS, world.store.items(REQUESTERS)[0])
@@ -188,12 +199,14 @@ def test_senders_the_retry_and_feedback_at_once_leave_one_delivered_notice(store
         store.place(JOBS, world.store.item(JOBS, job.job_id))
         provider, queues = SharedProvider(), Queues()
         workers = [worker(Process(name, "sender"), Gate(), store, queues, provider) for name in "ABC"]
+        retry = worker(Process("T", "retry", after=utc_now() + LATER - START), Gate(), store, queues, provider)
         dead = claimed(notices, job)  # a sender that was accepted and died
         provider.answer(Letter("dana@example.com", "subject", "text", "html", _tags(job, dead)))
         event = ses_event(Accepted(provider.accepted[0].letter, provider.accepted[0].reference))
 
         results = at_once(
             *(lambda made=made, job=job: made.tell(JobSettled(job.job_id, OUTCOME)) for made in workers),
+            lambda job=job, queues=queues, retry=retry: retried(retry, queues, job),
             lambda made=workers[0], event=event: made.feedback(parse(event)),
         )
 

@@ -20,7 +20,7 @@ from fakes.gate import Gate, Killed, Lever, ReplyLost, raising
 from fakes.mail import MISCONFIGURED, REFUSED, SEND_EMAIL, THROTTLED, UNKNOWN, ses_event
 from fakes.store import Store, read_timeout, refusal
 from fakes.world import NOTICES, OUTCOME, Worker, World, settled
-from notices.mail import job_id_from_tag
+from notices.mail import Answer, job_id_from_tag
 from notices.record import Status
 
 TICK = timedelta(microseconds=1)
@@ -42,6 +42,8 @@ class Watched(Store):
     def __init__(self) -> None:
         super().__init__()
         self.violated: list[AssertionError] = []
+        self.horizon = timedelta(0)  # after which a notice may be given up
+        self.production = True  # whether the sender runs in it
 
     def handle(self, operation: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         before = self.snapshot()[NOTICES]
@@ -56,7 +58,7 @@ class Watched(Store):
     def _look_at(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
         try:
             assert after is not None, "nothing takes a notice away"
-            check_change(before, after)
+            check_change(before, after, horizon=self.horizon, production=self.production)
             assert int(after["revision"]["N"]) == int(before["revision"]["N"] if before else 0) + 1
         except AssertionError as error:
             self.violated.append(error)
@@ -67,17 +69,21 @@ class Histories(RuleBasedStateMachine):
 
     @initialize(lease=st.sampled_from([0, HELD]), horizon=st.sampled_from([1, 72]))
     def begin(self, lease: int, horizon: int) -> None:
+        self.store = Watched()
+        self.store.horizon = timedelta(hours=horizon)
         self.world = World(
-            store=Watched(),
+            store=self.store,
             clock=Clock(tick=TICK),
             lease=timedelta(seconds=lease),
             horizon=timedelta(hours=horizon),
             page=2,
         )
+        self.mails_until_then = 0  # asked of SES before the settings changed for the last time
         self.waiting: list[str] = []  # on the queue, or back on it
         self.told: set[str] = set()  # the mails of which SES said that it accepted them
         self.settled: set[str] = set()  # jobs of which an event came
         self.removed: set[str] = set()  # jobs that were ever removed
+        self.met: set[str] = {"gave_up", "suppressed"}  # what may end a notice; each write of these two is checked
         for job_id in JOB_IDS:
             self.world.job(job_id)
 
@@ -97,6 +103,8 @@ class Histories(RuleBasedStateMachine):
         self.world.production = production
         self.world.lease = timedelta(seconds=lease)
         self.world.horizon = timedelta(hours=hours)
+        self.store.production, self.store.horizon = production, self.world.horizon
+        self.mails_until_then = len(self.world.provider.letters)
 
     @rule(
         there=mostly,
@@ -105,6 +113,8 @@ class Histories(RuleBasedStateMachine):
     )
     def the_requester_goes_or_comes_or_changes(self, there: bool, email: str, tenant: str) -> None:
         if there:
+            self.met |= {"tenant_mismatch"} if tenant != "tenant-1" else set()
+            self.met |= {"address_invalid" if email else "address_missing"} if "@" not in email else set()
             self.world.requester(email=email, tenant_id=tenant)
         else:
             self.world.store.discard("Requesters", "requester-1")
@@ -123,19 +133,23 @@ class Histories(RuleBasedStateMachine):
     def a_sender_runs(self, data: st.DataObject, call: int, when: str, fault: str | None, answer: Any) -> None:
         body = self.waiting.pop(data.draw(st.integers(0, len(self.waiting) - 1)))
         if answer is not None:
-            self.world.provider.script.append(answer)
+            self._answers(answer)
         if not self._run(lambda gate: self.world.worker(gate).handle(body), call, when, fault):
             self.waiting.append(body)
         self.world.provider.script.clear()
 
     @rule(job_id=job_ids, call=st.integers(1, 6), answer=mostly_accepted, other_answer=mostly_accepted)
     def two_senders_meet(self, job_id: str, call: int, answer: Any, other_answer: Any) -> None:
-        self.world.provider.script.extend(each for each in (answer, other_answer) if each is not None)
+        self._answers(*(each for each in (answer, other_answer) if each is not None))
         gate = Gate()
         self.settled.add(job_id)
         gate.on_call = Lever(lambda: self._sends(self.world.worker(), settled(job_id)), nth=call)
         self._sends(self.world.worker(gate), settled(job_id))
         self.world.provider.script.clear()
+
+    def _answers(self, *answers: Answer) -> None:
+        self.world.provider.script.extend(answers)
+        self.met |= {"provider_refused"} if REFUSED in answers else set()
 
     def _sends(self, worker: Worker, body: str) -> None:
         if worker.handle(body):
@@ -199,8 +213,13 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def every_write_keeps_the_promises(self) -> None:
-        if hasattr(self, "world") and self.world.store.violated:
-            raise self.world.store.violated[0]
+        if hasattr(self, "world") and self.store.violated:
+            raise self.store.violated[0]
+
+    @invariant()
+    def nobody_outside_production_gets_mail(self) -> None:
+        if hasattr(self, "world") and not self.world.production:
+            assert len(self.world.provider.letters) == self.mails_until_then
 
     def teardown(self) -> None:
         if not hasattr(self, "world"):
@@ -208,6 +227,7 @@ class Histories(RuleBasedStateMachine):
         # the platform is well again, but what it decided stands
         self.world.quiesce(*self.waiting, feedback=False)
         self.every_write_keeps_the_promises()
+        self.nobody_outside_production_gets_mail()
         mails = self.world.provider.accepted
         claims = [mail.letter.tags["notice_claim"] for mail in mails]
         assert len(set(claims)) == len(claims), "never two mails under one claim"
@@ -219,7 +239,8 @@ class Histories(RuleBasedStateMachine):
             if notice is None:
                 assert not references, "no mail without a claim"
             else:
-                check_rest(notice, references, told=sorted(self.told & set(references)))
+                endings = self.met | ({"job_removed"} if job_id in self.removed else set())
+                check_rest(notice, references, told=sorted(self.told & set(references)), endings=endings)
         puts = self.world.store.calls["PutItem"] - self.world.store.refused["PutItem"]
         assert sum(int(notice["attempts"]["N"]) for notice in notices.values() if notice) == puts, (
             "attempts counts claims"

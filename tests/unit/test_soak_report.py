@@ -47,11 +47,39 @@ def test_a_notice_with_one_mail_is_clean() -> None:
 def test_a_second_mail_is_explained_by_what_the_log_says_of_the_first_ones_claim() -> None:
     lost = notice("job-1", ("c1", "failed", "provider_unknown: X"), ("c2", "delivered", ""))
     killed = notice("job-2", ("c1", "abandoned", ""), ("c2", "delivered", ""))
-    both = notice("job-3", ("c1", "delivered", ""), ("c2", "delivered", ""))
-    seen = judged(lost, killed, both, mails=[mail(f"job-{n}", claim) for n in (1, 2, 3) for claim in ("c1", "c2")])
+    slow = notice("job-3", ("c1", "abandoned", ""), ("c2", "delivered", ""), ("c1", "delivered", ""))
+    seen = judged(lost, killed, slow, mails=[mail(f"job-{n}", claim) for n in (1, 2, 3) for claim in ("c1", "c2")])
     assert seen.clean
     assert seen.mails_per_notice == {2: 3}
-    assert [why.split()[1] for why in seen.extra_mails] == ["answer", "worker", "workers"]
+    assert {why.split()[1]: often for why, often in seen.extra_mails.items()} == {"answer": 1, "worker": 2}
+
+
+def test_mails_that_went_out_in_another_order_than_their_claims_are_explained_by_the_first_claim() -> None:
+    overtaken = notice("job-1", ("c1", "abandoned", ""), ("c2", "delivered", ""), ("c1", "delivered", ""))
+    seen = judged(overtaken, mails=[mail("job-1", "c2"), mail("job-1", "c1")])
+    assert seen.clean
+    assert [why.split()[1] for why in seen.extra_mails] == ["worker"]
+
+
+def test_a_mail_after_a_delivery_is_not_taken_for_one_of_two_workers_at_once() -> None:
+    claimed_again = notice("job-1", ("c1", "delivered", ""), ("c2", "delivered", ""))
+    seen = judged(claimed_again, mails=[mail("job-1", "c1"), mail("job-1", "c2")])
+    assert seen.unexplained == ["job-1"]
+
+
+def test_a_second_mail_under_one_claim_is_not_explained() -> None:
+    sent_twice = notice("job-1", ("c1", "failed", "provider_unknown: X"), ("c1", "delivered", ""))
+    seen = judged(sent_twice, mails=[mail("job-1", "c1"), mail("job-1", "c1")])
+    assert seen.unexplained == ["job-1"]
+
+
+def test_a_notice_that_ended_without_a_mail_is_not_clean() -> None:
+    refused = notice("job-1", ("c1", "failed", "provider_refused: X"), status="failed")
+    suppressed = notice("job-2", ("c1", "suppressed", ""), status="suppressed")
+    seen = judged(refused, suppressed, mails=[])
+    assert seen.unsettled == []
+    assert seen.undelivered == ["job-1", "job-2"]
+    assert not seen.clean
 
 
 def test_a_second_mail_that_nothing_explains_is_not_clean() -> None:

@@ -10,7 +10,7 @@ ELLIPSIS = "…"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"
 
 _BREAKS = "\t\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029"
-_BREAK = re.compile(f" *[{_BREAKS}][ {_BREAKS}]*")
+_SPACE = re.compile(f"[ {_BREAKS}]+")  # a whole run at once: so that a long one costs no more than its length
 # Removed outright: other C0 and C1 controls, marks that change the direction of what follows, the byte-order
 # mark, interlinear annotation and what Unicode reserves as "not a character".
 _UNSEEN = re.compile(
@@ -34,8 +34,12 @@ def one_line(value: str) -> str:
     """
     if _SURROGATE.search(value):
         value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    line = _UNSEEN.sub("", _BREAK.sub(" ", value)).strip()
+    line = _UNSEEN.sub("", _SPACE.sub(_unbroken, value)).strip()
     return line if any(unicodedata.category(char) not in _INVISIBLE for char in line) else ""
+
+
+def _unbroken(space: re.Match[str]) -> str:
+    return " " if space[0].strip(" ") else space[0]
 
 
 def shorten(line: str, limit: int) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+LONGEST_ZONE = 64
+"""The longest name that is looked up; the longest there is has 32. zoneinfo recurses into each part of a name."""
+
 
 def reader_time(moment: datetime, zone_name: str | None) -> dict[str, Any]:
     """Return an aware `moment` in the reader's zone, in the parts that a language puts together.
@@ -36,7 +39,7 @@ def is_zone(name: str) -> bool:
 
 
 def _zone(name: str | None) -> tuple[str, tzinfo]:
-    if isinstance(name, str) and name and name not in _UTC:
+    if isinstance(name, str) and 0 < len(name) <= LONGEST_ZONE and name not in _UTC:
         from zoneinfo import ZoneInfo  # here, because most cold starts never need it
 
         try:
