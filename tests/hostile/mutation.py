@@ -58,6 +58,9 @@ WIRE: tuple[Any, ...] = (
     {"M": {"a": {"M": {"b": {"S": "c"}}}}},
 )
 DEEPEST = 40
+LONG = 60_000  # as much as six attributes of an item may have each
+# Repeated: where a search may begin anew at each.
+UNITS = (" ", " \n", "a-", "a/", "a.", "a@", "\u0301", "\u2068", "{{", "(", "\\")
 
 
 def mutate(hostile: Input, chance: random.Random, donor: Input | None = None) -> Input:
@@ -89,6 +92,8 @@ def shrink(hostile: Input, fails: Callable[[Input], bool], tries: int = 2000) ->
 def _text(text: str, chance: random.Random) -> str:
     at = chance.randint(0, len(text))
     to = min(len(text), at + chance.choice((1, 2, 8, 60)))
+    if len(text) < LONG and chance.random() < 0.03:
+        return text[:at] + (chance.choice((*UNITS, text[at:to])) * LONG)[:LONG] + text[to:]
     match chance.randrange(6):
         case 0:
             return text[:at] + text[to:]

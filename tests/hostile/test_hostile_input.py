@@ -107,15 +107,18 @@ def test_the_largest_texts_of_a_job_and_its_requester_cost_little_time_and_their
     world = World()
     world.job("job-2", requester_id="requester-2", details={**facts, "finished_at": "2026-03-01T10:00:00+00:00"})
     world.requester("requester-2", name=large, locale=large, time_zone=large)
+    world.job("job-3", requester_id="requester-3", details=facts)
+    world.requester("requester-3", email=f"x{large}@example.com")
     world.worker().handle(settled("none"))  # what is made once is made
 
     started = time.process_time()
-    assert world.worker().handle(settled("job-2"), settled()) == []
+    assert world.worker().handle(settled("job-2"), settled("job-3"), settled()) == []
     seconds = time.process_time() - started
 
     assert seconds < 1
     assert world.the_notice().status == "delivered"
     assert world.the_notice("job-2").status == "delivered"
+    assert world.the_notice("job-3").error == "address_invalid"
     for sent in world.provider.letters:
         check_letter(sent, "customer", "dana@example.com")
 
