@@ -6,7 +6,8 @@ is guided by coverage: atheris (libFuzzer, where it can be had) keeps the mutant
 A failing input is made small and saved as JSON under build/fuzz/failures. `make fuzz REPLAY=<file>` runs it again; a
 copy of it in tests/data/hostile keeps it for good.
 
-Exit status: 0 when all held, 1 when an input failed, 2 when fewer inputs than asked for were tried in the time.
+Exit status: 0 when all held, 1 when an input failed or memory ran over, 2 when fewer inputs than asked for were tried
+in the time.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ SAVED = ROOT / "tests" / "data" / "hostile"
 CHUNK = 2000
 MADE_SHARE = 0.04  # of a chunk is made anew; the rest are mutants of those, and of what once failed
 GUIDED_SHARE = 0.3
+MEMORY = 512  # MiB; what the functions have, and a process here also keeps its inputs
 
 Input = dict[str, Any]
 
@@ -283,6 +285,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rest = options.inputs - sum(tally.inputs.values())
     failures = failures or fuzz(rest, options.seed, deadline, options.jobs, tally)
     tally.show(always=True)
+    if tally.memory > MEMORY:
+        failures.append(f"a process took {tally.memory} MiB, which is more than a function has")
     for failure in failures:
         say(failure)
     tried = sum(tally.inputs.values())

@@ -113,6 +113,7 @@ def test_a_missing_part_of_the_layout_is_named(folder: Path, name: str) -> None:
         ("kind.toml", "/{workspace_id}", "/{workspce_id}", "kind.toml:18:", "{workspce_id}. Use one of "),
         ("kind.toml", "/{workspace_id}", "/{workspace_id", "kind.toml:18:", "stray brace"),
         ("kind.toml", "/workspaces/", "/workspaces/../", "kind.toml:18:", "dots"),
+        ("kind.toml", "/workspaces/{workspace_id}", "/workspaces/..#{workspace_id}", "kind.toml:18:", "dots"),
         ("kind.toml", "/workspaces/", "https://hq.example.com/", "kind.toml:18:", "not a path"),
         ("kind.toml", "customer = ", "client = ", "kind.toml:19:", "[links] has 'client'"),
         ("kind.toml", "[outcomes.failed]", "[outcomes.Failed]", "kind.toml:", "cannot be an outcome"),

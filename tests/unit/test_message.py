@@ -340,6 +340,8 @@ def test_a_value_that_makes_no_safe_link_makes_none(value: Any) -> None:
         ("/w/{a}/b", {"a": "../../admin"}, "https://x/y/w/..%2F..%2Fadmin/b"),
         ("/w?id={a}", {"a": ".."}, "https://x/y/w?id=.."),
         ("/w/.{a}", {"a": "."}, None),
+        ("/w/{a}#{b}", {"a": "..", "b": "top"}, None),
+        ("/w#{a}", {"a": ".."}, "https://x/y/w#.."),
         ("/w/{a}", {"a": "{b}", "b": "z"}, "https://x/y/w/%7Bb%7D"),
     ],
 )

@@ -138,7 +138,7 @@ class KindToml:
                     problem = f"the {audience} link has {{{name}}}. Use one of {listed(known)}."
                     raise self.wrong(audience, problem, table)
             rest = PLACEHOLDER.sub("", path)
-            if re.search(r"[{}\\]", rest) or {".", ".."} & set(rest.split("?")[0].split("/")):
+            if re.search(r"[{}\\]", rest) or {".", ".."} & set(re.split(r"[?#]", rest)[0].split("/")):
                 problem = f"the {audience} link has a stray brace, backslash or dots. Take it out."
                 raise self.wrong(audience, problem, table)
         return cast("dict[Audience, str]", links)

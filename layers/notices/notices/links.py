@@ -28,7 +28,7 @@ def link(base_url: str | None, path: str | None, values: Mapping[str, str]) -> s
         filled = PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=""), path)
     except UnicodeEncodeError:
         return None
-    segments = filled.split("?")[0].split("/")
+    segments = re.split(r"[?#]", filled)[0].split("/")
     if any(unquote(segment) in {".", ".."} for segment in segments) or len(base + filled) > LONGEST_LINK:
         return None
     return base + filled
