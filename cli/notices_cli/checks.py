@@ -18,7 +18,7 @@ from notices.retry import INDEX
 from notices.settings import Settings, SettingsError
 from notices_cli.send_rate import misfits
 from notices_cli.tool import Tool
-from notices_cli.trouble import Trouble, explained
+from notices_cli.trouble import EXPECTED, Trouble, explained
 from notices_cli.words import command, count, masked, span
 
 ENVIRONMENTS = ("production", "staging", "development")
@@ -72,7 +72,7 @@ def check(tool: Tool) -> Iterator[Finding]:
                 continue
             for fault in str(error).removeprefix("settings: ").split("; "):
                 yield Finding(area, Level.FAULT, fault, _SETTING_REMEDY)
-        except (ClientError, BotoCoreError) as error:
+        except EXPECTED as error:
             yield Finding(area, Level.UNSEEN, str(explained(error)))
         except Trouble as trouble:
             yield Finding(area, Level.UNSEEN, str(trouble))

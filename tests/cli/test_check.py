@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 
 from cli.operator import ALL_TYPES, Operator, refusal
+from fakes.gate import Lever, raising
 from fakes.mail import THROTTLED
 from fakes.queues import DEAD_LETTERS_URL, QUEUE_URL
+from fakes.store import refusal as store_refusal
 from fakes.world import JOBS, NOTICES
 
 
@@ -182,6 +184,19 @@ def test_what_may_not_be_seen_is_said_and_stops_no_other_check(operator):
     (unseen,) = [each for each in document["findings"] if each["level"] == "unseen"]
     assert (unseen["area"], "AWS denies GetAccount" in unseen["says"]) == ("SES account", True)
     assert document["findings"][-1]["area"] == "sending"
+
+
+def test_a_notices_table_that_is_gone_is_a_fault_and_stops_no_other_check(operator):
+    del operator.dynamo.tables[NOTICES]
+    gone = store_refusal("Query", "ResourceNotFoundException", table=NOTICES)
+    operator.gate.on_call = Lever(raising(gone), operation="Query")
+    operator.rules.state = "DISABLED"
+    findings = operator.asks("check", code=1)["findings"]
+    faults = [each["says"] for each in findings if each["level"] == "fault"]
+    assert faults[0] == "there is no table Notices"
+    assert "sending is paused" in faults[1]
+    (unseen,) = [each for each in findings if each["level"] == "unseen"]
+    assert (unseen["area"], "Query on the table Notices" in unseen["says"]) == ("sending", True)
 
 
 def workers(number, rate):
