@@ -158,7 +158,9 @@ def _account(tool: Tool) -> Findings:
     status = account.get("EnforcementStatus", "HEALTHY")
     if not account.get("SendingEnabled", True):
         yield wrong(
-            "sending is paused for the account", "See the SES console; resume with put-account-sending-attributes."
+            "sending is paused for the account",
+            "See the SES console; where somebody of ours paused it: "
+            "aws sesv2 put-account-sending-attributes --sending-enabled",
         )
     elif status != "HEALTHY":
         yield _note(f"SES has the account under {status.lower()}", "Answer SES's case before sending is paused.")
@@ -251,7 +253,8 @@ def _configuration_set(tool: Tool) -> Findings:
     else:
         yield wrong(
             f"sending is switched off for the configuration set {name}",
-            "aws sesv2 put-configuration-set-sending-options --sending-enabled, once its cause is known.",
+            "Once its cause is known: aws sesv2 put-configuration-set-sending-options --sending-enabled "
+            f"--configuration-set-name {name}",
         )
     destinations = ses.get_configuration_set_event_destinations(ConfigurationSetName=name).get("EventDestinations", [])
     ours = [each for each in destinations if each.get("Enabled") and "EventBridgeDestination" in each]

@@ -239,6 +239,14 @@ def test_a_setting_that_is_wrong_is_named_once(operator):
     assert [each["area"] for each in findings if "NOTICE_FROM_ADDRESS" in each["says"]] == ["settings"]
 
 
+def test_a_configuration_set_that_is_off_is_switched_on_by_the_command_that_is_shown(operator):
+    operator.ses.configuration_set = {"SendingOptions": {"SendingEnabled": False}}
+    (fault,) = [each for each in operator.asks("check", code=1)["findings"] if each["level"] == "fault"]
+    assert fault["remedy"].endswith(
+        "put-configuration-set-sending-options --sending-enabled --configuration-set-name mail"
+    )
+
+
 def test_where_the_function_may_not_be_seen_the_rest_is_looked_at(operator):
     operator.functions.fault = refusal("AccessDeniedException", "GetFunctionConfiguration")
     operator.sqs.attributes[QUEUE_URL]["RedrivePolicy"] = ""
