@@ -266,7 +266,15 @@ class LocalStack:
             ]
             raise LocalAwsError("\n".join([f"the stack is {stack['StackStatus']}; see {self.log}", *reasons]))
         self.outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+        self._let_notices_expire()
         self._start_functions()
+
+    def _let_notices_expire(self) -> None:
+        """As the template has it: ministack's CloudFormation leaves a table's time to live out."""
+        declared = load()["Resources"]["NoticesTable"]["Properties"]["TimeToLiveSpecification"]
+        self.client("dynamodb").update_time_to_live(
+            TableName=self.outputs["NoticesTableName"], TimeToLiveSpecification=declared
+        )
 
     def _start_functions(self) -> None:
         """Have the queues' functions start once: one that cannot would hide its messages for their visibility time."""
