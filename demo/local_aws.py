@@ -31,7 +31,7 @@ from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 
 from demo.mail_front import REGION, ROOT_KEY, MailFront, Refusal, SentMail
 from demo.ministack import LocalAwsError, ends_on_sigterm, free_port, running, without_the_users_aws
-from demo.ses_rules import mail_event, policy_refusal
+from demo.ses_rules import mail_event, pause_refusal, policy_refusal
 from scripts.build import BUILD, artefacts, build
 from scripts.template import load
 
@@ -173,12 +173,16 @@ class LocalStack:
             os.kill(pid, signal.SIGKILL)
         return len(pids)
 
+    def log_group(self, output: str) -> str:
+        """The log group of the function of an output."""
+        function = self.client("lambda").get_function_configuration(FunctionName=self.outputs[output])
+        return str(function["LoggingConfig"]["LogGroup"])
+
     def logs(self, output: str) -> list[str]:
         """What the function of an output has logged, in order."""
-        group = self.client("lambda").get_function_configuration(FunctionName=self.outputs[output])
         events = self.client("logs").get_paginator("filter_log_events")
         try:
-            pages = list(events.paginate(logGroupName=group["LoggingConfig"]["LogGroup"]))
+            pages = list(events.paginate(logGroupName=self.log_group(output)))
         except ClientError as error:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
                 return []
@@ -187,12 +191,14 @@ class LocalStack:
         return [entry["message"] for entry in sorted(entries, key=lambda entry: int(entry["timestamp"]))]
 
     def _mail_refusal(self, request: Mapping[str, Any]) -> Refusal | None:
-        """Why AWS would refuse this send: the configuration set is not there, or the policy does not allow it."""
+        """Why AWS would refuse this send: its configuration set is missing or off, or the policy does not allow it."""
         name = request.get("ConfigurationSetName", "")
         try:
-            self.client("sesv2").get_configuration_set(ConfigurationSetName=name)
+            configuration_set = self.client("sesv2").get_configuration_set(ConfigurationSetName=name)
         except ClientError:
             return Refusal(404, "NotFoundException", f"Configuration set <{name}> does not exist.")
+        if paused := pause_refusal(configuration_set):
+            return paused
         function = self.client("lambda").get_function_configuration(
             FunctionName=self.outputs["TellRequesterFunctionName"]
         )
@@ -260,7 +266,15 @@ class LocalStack:
             ]
             raise LocalAwsError("\n".join([f"the stack is {stack['StackStatus']}; see {self.log}", *reasons]))
         self.outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+        self._let_notices_expire()
         self._start_functions()
+
+    def _let_notices_expire(self) -> None:
+        """As the template has it: ministack's CloudFormation leaves a table's time to live out."""
+        declared = load()["Resources"]["NoticesTable"]["Properties"]["TimeToLiveSpecification"]
+        self.client("dynamodb").update_time_to_live(
+            TableName=self.outputs["NoticesTableName"], TimeToLiveSpecification=declared
+        )
 
     def _start_functions(self) -> None:
         """Have the queues' functions start once: one that cannot would hide its messages for their visibility time."""

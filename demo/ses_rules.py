@@ -1,4 +1,4 @@
-"""What SES does and ministack does not: it asks the sender's policy, and it publishes events."""
+"""What SES does and ministack does not: it asks the sender's policy, minds a pause, and publishes events."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ def policy_refusal(request: Mapping[str, Any], statements: Sequence[Mapping[str,
         message = f"not authorized to perform ses:SendEmail on {sorted(needed)} as {address}"
         return Refusal(403, "AccessDeniedException", message)
     return None
+
+
+def pause_refusal(configuration_set: Mapping[str, Any]) -> Refusal | None:
+    """What SES says to a send by a configuration set whose sending is switched off."""
+    if configuration_set.get("SendingOptions", {}).get("SendingEnabled", True):
+        return None
+    name = configuration_set["ConfigurationSetName"]
+    return Refusal(400, "SendingPausedException", f"Email sending is disabled for the configuration set {name}.")
 
 
 def mail_event(mail: SentMail, event_type: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:

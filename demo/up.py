@@ -103,7 +103,11 @@ look at what was parked
   {aws} sqs receive-message --queue-url {parked} \\
     --visibility-timeout 0 --message-attribute-names All
 
-add jobs and requesters
+read the log of the function that tells
+  {aws} logs filter-log-events --log-group-name {stack.log_group("TellRequesterFunctionName")} \\
+    --query 'events[].[message]' --output text
+
+add jobs and requesters (their fields: docs/DESIGN.md, 3.2)
   {aws} dynamodb put-item --table-name {stack.outputs["JobsTableName"]} --item ...
   {aws} dynamodb put-item --table-name {stack.outputs["RequestersTableName"]} --item ...
 

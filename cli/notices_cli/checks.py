@@ -18,7 +18,7 @@ from notices.retry import INDEX
 from notices.settings import Settings, SettingsError
 from notices_cli.send_rate import misfits
 from notices_cli.tool import Tool
-from notices_cli.trouble import Trouble, explained
+from notices_cli.trouble import EXPECTED, Trouble, explained
 from notices_cli.words import command, count, masked, span
 
 ENVIRONMENTS = ("production", "staging", "development")
@@ -72,7 +72,7 @@ def check(tool: Tool) -> Iterator[Finding]:
                 continue
             for fault in str(error).removeprefix("settings: ").split("; "):
                 yield Finding(area, Level.FAULT, fault, _SETTING_REMEDY)
-        except (ClientError, BotoCoreError) as error:
+        except EXPECTED as error:
             yield Finding(area, Level.UNSEEN, str(explained(error)))
         except Trouble as trouble:
             yield Finding(area, Level.UNSEEN, str(trouble))
@@ -158,7 +158,9 @@ def _account(tool: Tool) -> Findings:
     status = account.get("EnforcementStatus", "HEALTHY")
     if not account.get("SendingEnabled", True):
         yield wrong(
-            "sending is paused for the account", "See the SES console; resume with put-account-sending-attributes."
+            "sending is paused for the account",
+            "See the SES console; where somebody of ours paused it: "
+            "aws sesv2 put-account-sending-attributes --sending-enabled",
         )
     elif status != "HEALTHY":
         yield _note(f"SES has the account under {status.lower()}", "Answer SES's case before sending is paused.")
@@ -251,7 +253,8 @@ def _configuration_set(tool: Tool) -> Findings:
     else:
         yield wrong(
             f"sending is switched off for the configuration set {name}",
-            "aws sesv2 put-configuration-set-sending-options --sending-enabled, once its cause is known.",
+            "Once its cause is known: aws sesv2 put-configuration-set-sending-options --sending-enabled "
+            f"--configuration-set-name {name}",
         )
     destinations = ses.get_configuration_set_event_destinations(ConfigurationSetName=name).get("EventDestinations", [])
     ours = [each for each in destinations if each.get("Enabled") and "EventBridgeDestination" in each]

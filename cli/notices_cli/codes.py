@@ -48,7 +48,8 @@ CODES: Mapping[str, About] = {
         "Deploy with NoticeFromAddress; then the notices go out by themselves.",
     ),
     Code.INTERNAL_ERROR: About(
-        "something went wrong on our side", "See the log of TellRequesterFunction for this job."
+        "something went wrong on our side",
+        "See the log of TellRequesterFunction for this job, and whether notices check names a fault.",
     ),
     Code.PROVIDER_UNKNOWN: About(
         "the message went out and no answer came back, so SES may have it",

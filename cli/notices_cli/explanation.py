@@ -243,7 +243,7 @@ def _retrying(notice: Notice, around: Circumstances) -> Explanation:
     if explanation.step is not None or not remedy:
         return explanation
     match code:
-        case Code.PROVIDER_MISCONFIGURED | Code.SENDER_UNSET:
+        case Code.PROVIDER_MISCONFIGURED | Code.SENDER_UNSET | Code.INTERNAL_ERROR:
             return replace(explanation, step=command("check", suffix=around.suffix))
         case Code.TEMPLATE_ERROR:
             seen = ("preview", "--job", notice.job_id, "--outcome", notice.outcome)

@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 
 from cli.operator import ALL_TYPES, Operator, refusal
+from fakes.gate import Lever, raising
 from fakes.mail import THROTTLED
 from fakes.queues import DEAD_LETTERS_URL, QUEUE_URL
+from fakes.store import refusal as store_refusal
 from fakes.world import JOBS, NOTICES
 
 
@@ -184,6 +186,19 @@ def test_what_may_not_be_seen_is_said_and_stops_no_other_check(operator):
     assert document["findings"][-1]["area"] == "sending"
 
 
+def test_a_notices_table_that_is_gone_is_a_fault_and_stops_no_other_check(operator):
+    del operator.dynamo.tables[NOTICES]
+    gone = store_refusal("Query", "ResourceNotFoundException", table=NOTICES)
+    operator.gate.on_call = Lever(raising(gone), operation="Query")
+    operator.rules.state = "DISABLED"
+    findings = operator.asks("check", code=1)["findings"]
+    faults = [each["says"] for each in findings if each["level"] == "fault"]
+    assert faults[0] == "there is no table Notices"
+    assert "sending is paused" in faults[1]
+    (unseen,) = [each for each in findings if each["level"] == "unseen"]
+    assert (unseen["area"], "Query on the table Notices" in unseen["says"]) == ("sending", True)
+
+
 def workers(number, rate):
     def set_both(operator):
         operator.variables.update(MAXIMUM_CONCURRENCY=str(number), SES_SEND_RATE=str(rate))
@@ -222,6 +237,14 @@ def test_a_setting_that_is_wrong_is_named_once(operator):
     operator.variables["NOTICE_FROM_ADDRESS"] = "notices"
     findings = operator.asks("check", code=1)["findings"]
     assert [each["area"] for each in findings if "NOTICE_FROM_ADDRESS" in each["says"]] == ["settings"]
+
+
+def test_a_configuration_set_that_is_off_is_switched_on_by_the_command_that_is_shown(operator):
+    operator.ses.configuration_set = {"SendingOptions": {"SendingEnabled": False}}
+    (fault,) = [each for each in operator.asks("check", code=1)["findings"] if each["level"] == "fault"]
+    assert fault["remedy"].endswith(
+        "put-configuration-set-sending-options --sending-enabled --configuration-set-name mail"
+    )
 
 
 def test_where_the_function_may_not_be_seen_the_rest_is_looked_at(operator):

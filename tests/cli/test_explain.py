@@ -145,7 +145,7 @@ RETRIED = {
     "provider_misconfigured": (MISCONFIGURED, "notices check", "not yet"),
     "sender_unset": (failing(Verdict.MISCONFIGURED, "sender_unset"), "notices check", "not yet"),
     "provider_unknown": (UNKNOWN, None, "doubtful"),
-    "internal_error": (RuntimeError("x"), None, "not yet"),
+    "internal_error": (RuntimeError("x"), "notices check", "not yet"),
 }
 
 

@@ -17,6 +17,7 @@ from fakes.kinds import one_kind
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8")
 STEPS = PAGE.partition("\n## What may stand in a text")[0]
+REPLACED = re.compile(r"`(layers/[^`]+)` by this:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -69,6 +70,23 @@ def test_the_page_on_kinds_works_word_for_word(project: Path) -> None:
     assert (run_commands, written) == (5, 4)
     done = run(project, "notices kind check")
     assert (done.returncode, done.stdout) == (0, "Every kind is right.\n")
+
+
+def test_the_tests_hold_with_the_kind_of_the_page_beside_the_one_that_ships(project: Path) -> None:
+    assert run(project, "notices kind new data_export").returncode == 0
+    for name, content in REPLACED.findall(STEPS):
+        (project / name).write_text(content, encoding="utf-8")
+    here = ("tests/unit/test_message.py", "tests/cli/test_preview.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-vv", "-p", "no:cacheprovider", "-k", "data_export or preview", *here],
+        cwd=ROOT,
+        env={"PATH": os.defpath, "PYTHONPATH": str(project / "layers/notices"), "PYTHONUTF8": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stdout
+    assert "test_text_and_page_say_the_same[data_export-succeeded-staff] PASSED" in done.stdout
 
 
 def test_the_page_on_kinds_names_every_fact_type_block_and_name() -> None:

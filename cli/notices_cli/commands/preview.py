@@ -9,7 +9,7 @@ import click
 
 from notices.event import JobSettled, Unprocessable
 from notices.examples import load_examples
-from notices.kinds import Catalogue, Kind, load_catalogue
+from notices.kinds import Catalogue, Kind
 from notices.message import Message
 from notices_cli.codes import CODES
 from notices_cli.options import checked_key, with_tool
@@ -48,7 +48,7 @@ def preview(
         return
     if outcome:
         raise click.UsageError("--outcome goes with --job.")
-    chosen = _kind(load_catalogue(), kind)
+    chosen = _kind(tool.kinds, kind)
     if language and language.lower() not in chosen.languages:
         languages = ", ".join(each.tag for each in chosen.languages.values())
         raise click.UsageError(f"{chosen.name} has no texts in '{language}', only in: {languages}.")
