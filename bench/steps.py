@@ -31,6 +31,7 @@ LINES = {
     "no joint reads": _QUIET
     + "import notices.lookups as l; joint = l.ReadTogether.__call__\n"
     + "l.ReadTogether.__call__ = lambda self, keys, pool: joint(self, (), pool)",
+    "threads on any processor": _QUIET + "import notices.processor as p; p.stay_on_one = lambda _: None",
     "no client for the dead letters": _QUIET
     + "import notices.wiring as w; made = w._client\n"
     + "w._client = lambda c, service, config: None if service == 'sqs' else made(c, service, config)",

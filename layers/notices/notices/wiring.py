@@ -42,6 +42,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
     from notices.mail import Mail, ses_client_config
     from notices.message import BaseUrls
     from notices.pace import Pace
+    from notices.processor import stay_on_one
     from notices.receive import ReceiveJobSettled
     from notices.tell import WORST_CASE_SECONDS, Tell
 
@@ -88,6 +89,7 @@ def tell_requester(environ: Mapping[str, str] = os.environ) -> Handler:
         _client(connection, "sqs", queues.client_config(THREADS)), settings.dead_letter_queue_url
     )
     read_together = ReadTogether(connection, jobs, requesters, notices, telemetry)
+    stay_on_one(environ)
     pool = ThreadPoolExecutor(THREADS + 1, "notices")  # the requesters are read beside the records
     receive = ReceiveJobSettled(tell, read_together, pool, dead_letters, telemetry)
     return _invocation(telemetry, Batch(receive, worst_case=WORST_CASE_SECONDS, telemetry=telemetry, pool=pool))
