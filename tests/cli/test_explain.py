@@ -11,7 +11,7 @@ from fakes.gate import Gate, Killed, Lever, raising
 from fakes.mail import MISCONFIGURED, REFUSED, THROTTLED, UNKNOWN, failing, ses_event
 from fakes.queues import Message
 from fakes.store import refusal as store_refusal
-from fakes.world import KIND, World, settled
+from fakes.world import JOB_ID, JOBS, KIND, World, settled
 from notices.event import JobSettled
 from notices.mail import Verdict
 from notices.record import Result
@@ -199,6 +199,21 @@ def test_a_failure_for_good_says_whether_its_cause_is_mended(code):
     said = operator.explains()
     assert said["step"] == RETRY
     assert "looks mended" in said["next"]
+
+
+def test_what_is_known_of_a_notice_is_told_though_its_job_cannot_be_read():
+    operator = Operator()
+    operator.world.requester(email=None)
+    operator.world.worker().told()
+    gone = store_refusal("GetItem", "ResourceNotFoundException", table=JOBS)
+    operator.gate.on_call = Lever(raising(gone), operation="GetItem")
+
+    document = operator.asks("explain", JOB_ID)
+    (said,) = document["outcomes"]
+    assert (said["state"], said["reason"], said["step"]) == ("failed_for_good", "address_missing", RETRY)
+    (unseen,) = document["unseen"]
+    assert unseen.startswith("what another attempt would come to: ")
+    assert JOBS in unseen
 
 
 def test_a_message_that_ses_refused_is_never_said_to_be_mended():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -47,7 +48,7 @@ def explain(job: str, outcome: str | None, tool: Tool, out: Output) -> None:
     notices = [notice for notice in found if outcome in (None, notice.outcome)]
     unseen: list[str] = []
     around = _circumstances(tool, unseen)
-    asked = _Asked(tool, around)
+    asked = _Asked(tool, around, unseen)
     if notices:
         explanations = [asked.of_notice(notice) for notice in notices]
     else:
@@ -75,9 +76,10 @@ def explain(job: str, outcome: str | None, tool: Tool, out: Output) -> None:
 class _Asked:
     """What is asked for each explanation, and no more."""
 
-    def __init__(self, tool: Tool, around: Circumstances) -> None:
+    def __init__(self, tool: Tool, around: Circumstances, unseen: list[str]) -> None:
         self._tool = tool
         self._around = around
+        self._unseen = unseen
         self.requesters: dict[str, Requester] = {}
 
     def of_notice(self, notice: Notice | SpoiltNotice) -> Explanation:
@@ -85,7 +87,8 @@ class _Asked:
             return explanation.of_spoilt(notice, self._tool.place.name("notices_table"))
         rehearsal = None
         if explanation.needs_rehearsal(notice):
-            rehearsal = self._rehearsal(notice.job_id, notice.outcome)
+            ask = partial(self._rehearsal, notice.job_id, notice.outcome)
+            rehearsal = _seen("what another attempt would come to", ask, self._unseen)
         return explanation.of_notice(notice, rehearsal, self._around)
 
     def of_absent(self, job_id: str, outcome: str | None) -> Explanation:
@@ -138,22 +141,22 @@ class _Asked:
         return sum(int(number) for number in answer["Attributes"].values())
 
 
+def _seen(what: str, ask: Callable[[], _T], unseen: list[str]) -> _T | None:
+    """Return what was asked; what may not be seen is named in `unseen`, and the answer does without it."""
+    try:
+        return ask()
+    except EXPECTED as error:
+        unseen.append(f"{what}: {explained(error)}")
+    except Trouble as trouble:
+        unseen.append(f"{what}: {trouble}")
+    return None
+
+
 def _circumstances(tool: Tool, unseen: list[str]) -> Circumstances:
-    """Return what else is known; what may not be seen is named, and the answer does without it."""
-
-    def seen(what: str, ask: Callable[[], _T]) -> _T | None:
-        try:
-            return ask()
-        except EXPECTED as error:
-            unseen.append(f"{what}: {explained(error)}")
-        except Trouble as trouble:
-            unseen.append(f"{what}: {trouble}")
-        return None
-
-    settings = seen("the function's settings", lambda: tool.settings)
+    settings = _seen("the function's settings", lambda: tool.settings, unseen)
     return Circumstances(
         now=tool.now(),
-        sending=seen("whether sending is paused", lambda: tool.switch.state()),
+        sending=_seen("whether sending is paused", lambda: tool.switch.state(), unseen),
         horizon=settings.retry_horizon if settings else None,
         environment=settings.environment if settings else None,
         retention=settings.retention if settings else None,
