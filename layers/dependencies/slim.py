@@ -1,9 +1,9 @@
 """Cut the SDK's data down to the operations that the functions call: `python slim.py <botocore/data>`.
 
 botocore describes some four hundred services. A cold start unpacks what is there of those it uses, and the whole list
-of their endpoints: a seventh of its time and memory (docs/performance.md). The layer's makefile runs this; an operation
-that the SDK does not have fails the build. That the functions call no other, and that requests and answers come out as
-with the whole data, is tested (tests/template/test_sdk_data.py).
+of their endpoints: a sixth of its time, a quarter of its memory (docs/performance.md). The layer's makefile runs this;
+an operation that the SDK does not have fails the build. That the functions call no other, and that requests and answers
+come out as with the whole data, is tested (tests/template/test_sdk_data.py).
 """
 
 from __future__ import annotations

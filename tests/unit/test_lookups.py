@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from concurrent.futures import Future
+
 import pytest
 
 from fakes.gate import Gate, Lever, raising
 from fakes.store import refusal
 from fakes.world import World, settled
+from notices.database import CALL_SECONDS
+from notices.jobs import Requester
+from notices.lookups import OnTheirWay
 
 
 @pytest.fixture
@@ -85,3 +92,38 @@ def test_one_item_that_cannot_be_read_fails_for_its_own_record_alone(world, fiel
     assert world.worker().handle(settled(), settled("job-2")) == ["message-1"]
 
     assert len(world.provider.accepted) == 2
+
+
+def test_one_requester_that_cannot_be_read_fails_for_its_own_notice_alone(world):
+    world.job(job_id="job-2", requester_id="requester-2")
+    item = dict(world.store.item("Requesters", "requester-1"))
+    world.store.place("Requesters", item | {"requester_id": {"S": "requester-2"}, "name": {"N": "no number"}})
+
+    assert world.worker().handle(settled(), settled("job-2")) == []
+
+    assert world.notice("job-1").status == "delivered"
+    assert (world.notice("job-2").status, world.notice("job-2").error) == (
+        "failed",
+        "internal_error: InvalidOperation",
+    )
+
+
+def test_a_joint_read_that_hangs_is_waited_for_no_longer_than_a_call_may_take():
+    class Alone:
+        def get(self, requester_id: str) -> Requester | None:
+            return Requester(requester_id)
+
+    hanging: Future[Mapping[str, Requester]] = Future()
+    assert OnTheirWay(hanging, Alone()).patience == CALL_SECONDS
+    assert OnTheirWay(hanging, Alone(), patience=0).get("requester-1") == Requester("requester-1")
+
+
+def test_one_notice_in_several_envelopes_is_told_once_in_a_batch(world):
+    bare = settled()
+    wrapped = json.dumps({"detail-type": "job.settled", "detail": json.loads(bare)})
+    by_sns = json.dumps({"Type": "Notification", "Message": wrapped})
+
+    assert world.worker().handle(by_sns, bare, wrapped) == []
+
+    assert len(world.provider.accepted) == 1
+    assert world.telemetry.total("NoticeAlreadyHandled") == 2

@@ -11,6 +11,7 @@ from fakes.mail import Accepted, ses_event
 from fakes.queues import sqs_error
 from fakes.store import refusal
 from fakes.world import KIND, World, settled
+from notices.batch import Record
 from notices.mail import Letter, notice_tags
 
 LETTER = Letter("dana@example.com", "subject", "text", "html", notice_tags("job-1", "succeeded", "claim-1"))
@@ -95,6 +96,17 @@ def test_a_bad_record_never_touches_its_neighbours(world):
     assert world.worker().handle(settled(), "{", settled(outcome="failed")) == []
     assert len(world.provider.letters) == 2
     assert len(world.queues.parked) == 1
+
+
+def test_an_error_of_parsing_goes_back_with_its_own_record(world):
+    plan = world.worker().receive([Record("message-1", 5), Record("message-2", settled())])  # type: ignore[arg-type]
+    (broken,), (good,) = plan
+
+    with pytest.raises(AttributeError):
+        broken.do()
+    good.do()
+
+    assert len(world.provider.letters) == 1
 
 
 def test_if_parking_fails_the_record_is_reported_and_nothing_else(world):

@@ -10,7 +10,7 @@ import pytest
 
 from fakes.context import FakeContext
 from fakes.telemetry import FakeTelemetry
-from notices.batch import Batch, Record, Step
+from notices.batch import Batch, Record, Step, in_order
 
 
 @pytest.fixture
@@ -65,3 +65,47 @@ def test_what_one_record_raises_is_reported_for_that_one_alone(pool):
     answer = run([[fail, lambda: None], [lambda: None], [fail]], pool)
 
     assert answer == {"batchItemFailures": [{"itemIdentifier": "message-0"}, {"itemIdentifier": "message-3"}]}
+
+
+@pytest.mark.parametrize("ending", [SystemExit, KeyboardInterrupt])
+def test_what_ends_the_process_acknowledges_nothing_and_leaves_no_record_under_way(ending):
+    done: list[str] = []
+
+    def end() -> None:
+        raise ending
+
+    with ThreadPoolExecutor(1) as alone:
+        with pytest.raises(ending):
+            run([[end], [lambda: done.append("b")], [lambda: done.append("c")]], alone)
+        assert done == ["b", "c"]
+
+
+def test_records_that_the_plan_leaves_out_are_reported(pool):
+    event = {"Records": [{"messageId": "message-1", "body": ""}, {"messageId": "message-2", "body": ""}]}
+    batch = Batch(
+        lambda records: [[Step(records[1], lambda: None)]], worst_case=1, telemetry=FakeTelemetry(), pool=pool
+    )
+    assert batch(event, FakeContext()) == {"batchItemFailures": [{"itemIdentifier": "message-1"}]}
+
+
+def test_more_groups_than_threads_are_all_handled(pool):
+    done: list[int] = []
+
+    assert run([[lambda number=number: done.append(number)] for number in range(25)], pool) == {"batchItemFailures": []}
+
+    assert sorted(done) == list(range(25))
+
+
+def test_a_record_that_comes_twice_is_handled_twice_and_named_once(pool):
+    given: list[Record] = []
+
+    def fail_the_second(record: Record) -> None:
+        given.append(record)
+        if len(given) == 2:
+            raise RuntimeError
+
+    raw = {"messageId": "message-1", "body": ""}
+    batch = Batch(in_order(fail_the_second), worst_case=1, telemetry=FakeTelemetry(), pool=pool)
+
+    assert batch({"Records": [raw, raw]}, FakeContext()) == {"batchItemFailures": [{"itemIdentifier": "message-1"}]}
+    assert len(given) == 2

@@ -7,7 +7,7 @@ is time to finish it; those that are not are reported untouched and come back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -104,8 +104,10 @@ class Batch:
             for group in groups:
                 run(group)
         else:
-            for _ in self._pool.map(run, groups):
-                pass
+            under_way = [self._pool.submit(run, group) for group in groups]
+            wait(under_way)  # all of them, also where one ends the process: none goes on after its invocation
+            for group_done in under_way:
+                group_done.result()
         return failed
 
     def _log(self, record: Record, error: Exception) -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from notices.database import Connection, DatabaseError, Key, Table, batch_get
+from notices.database import CALL_SECONDS, Connection, Key, Table, batch_get
 from notices.jobs import Job, JobItem, Jobs, Requester, RequesterItem, Requesters, job_of, requester_of
 from notices.record import NOT_READ, Notice, NotRead, Status
 from notices.telemetry import Telemetry, describe
@@ -56,17 +56,23 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class OnTheirWay:
-    """Requesters that are being read."""
+    """Requesters that are being read.
+
+    `patience` is how long a record waits for them, in seconds: no longer than a call of its own may take, or the worst
+    case of a record would not hold.
+    """
 
     found: Future[Mapping[str, Requester]]
     alone: FindRequester
+    patience: float = CALL_SECONDS
 
     def get(self, requester_id: str) -> Requester | None:
-        """See FindRequester: wait for the joint read, and read alone where that failed."""
+        """See FindRequester: wait for the joint read, and read alone where that failed or takes too long."""
         try:
-            return self.found.result().get(requester_id)
-        except DatabaseError:
+            found = self.found.result(self.patience)
+        except Exception:  # noqa: BLE001 - also an item that cannot be read: it fails for its own record alone
             return self.alone.get(requester_id)
+        return found.get(requester_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ class ReceiveJobSettled:
         for number, (record, event) in enumerate(arrivals):
             if isinstance(event, Unprocessable):
                 groups[number] = [Step(record, partial(self._park, record, event))]
+            elif isinstance(event, Exception):
+                groups[number] = [Step(record, partial(_raise, event))]
             else:
                 group = groups.setdefault((event.job_id, event.outcome), [])
                 group.append(Step(record, partial(self._handle, record, event, tell)))
@@ -85,8 +87,12 @@ class ReceiveJobSettled:
         )
 
 
-def _parsed(record: Record) -> JobSettled | Unprocessable:
+def _parsed(record: Record) -> JobSettled | Exception:
     try:
         return parse(record.body)
-    except Unprocessable as refused:
-        return refused
+    except Exception as error:  # noqa: BLE001 - where it is no Unprocessable, its own record goes back, and no other
+        return error
+
+
+def _raise(error: Exception) -> None:
+    raise error
