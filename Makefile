@@ -58,7 +58,8 @@ up: setup
 sam-local: setup
 	$(BIN)/python -m demo.sam_local
 
-deploy: setup
+# sam build alone does not render a kind's examples.
+deploy: kinds
 	$(BIN)/python -m scripts.deploy "$(STAGE)" $(ARGS)
 
 lint: setup
