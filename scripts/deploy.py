@@ -55,10 +55,10 @@ def main(
     options = parser.parse_args(arguments)
     ask = ask or (input if sys.stdin.isatty() else None)
     try:
+        config = _config(options.stage)
         sam = shutil.which(options.sam)
         if sam is None:
             raise DeployError("the SAM CLI is not on the PATH: `pip install aws-sam-cli` in an environment of its own")
-        config = _config(options.stage)
         declared = load()["Parameters"]
         overrides = _pairs(config.get("parameter_overrides", []))
         overrides |= _pairs(options.set)
