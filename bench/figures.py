@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from bench.builds import Function
 from bench.process import Process, Where
@@ -124,13 +123,3 @@ def memory(bench: Bench, functions: Sequence[Function], notices: int) -> dict[st
 
 def _medians(seen: Mapping[str, Mapping[str, Sequence[float]]]) -> Medians:
     return {label: {name: median(values) for name, values in by_name.items()} for label, by_name in seen.items()}
-
-
-def total(made: Mapping[str, float]) -> float:
-    """Return how many calls in all."""
-    return sum(Counter(made).values())
-
-
-def ratio(figures: Mapping[str, Any], label: str) -> float:
-    """Return ours to the peer's."""
-    return float(figures[label]["ours"] / figures[label]["peer"])

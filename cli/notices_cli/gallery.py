@@ -13,7 +13,7 @@ from notices.audience import Audience
 from notices.examples import load_examples
 from notices.kind_files import KindError, listed
 from notices.kinds import Kind, load_catalogue
-from notices.message import Message, MessageError
+from notices.message import Message
 
 PHONE, DESKTOP = 320, 680
 SCHEMES = ("light", "dark")
@@ -87,11 +87,7 @@ def gallery(folder: Path) -> str:
 def _messages(kind: Kind) -> Iterable[Shown]:
     for example in load_examples(kind):
         for language in kind.languages.values():
-            try:
-                message = example.message(kind, language.tag)
-            except MessageError as error:
-                path = kind.folder / language.tag / f"{example.outcome}.j2"
-                raise KindError(path, f"it does not render: {error.problem}. {error.remedy}", line=error.line) from None
+            message = example.told_in(kind, language.tag)
             yield Shown(kind, example.outcome, example.audience, language.tag, example.job.job_id, message)
 
 

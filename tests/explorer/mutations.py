@@ -226,21 +226,22 @@ def _(patch: Patch) -> None:
 
 @mutation("a throttled send counts as suppressed", Invariant.NOT_LOST, "one sender")
 def _(patch: Patch) -> None:
-    _throttled_is(patch, Result.suppressed())
+    _taking(patch, Verdict.UNAVAILABLE, lambda _: Result.suppressed())
 
 
 @mutation("a throttled send counts as refused for good", Invariant.NOT_LOST, "one sender")
 def _(patch: Patch) -> None:
-    _throttled_is(patch, tell._failed_for_good(Code.PROVIDER_REFUSED))
+    _taking(patch, Verdict.UNAVAILABLE, lambda _: tell._failed_for_good(Code.PROVIDER_REFUSED))
 
 
-def _throttled_is(patch: Patch, result: Result) -> None:
+def _taking(patch: Patch, verdict: Verdict, result: Callable[[Any], Result]) -> None:
+    """Let the sender take an answer of this verdict for another."""
     answered = Tell._answered
 
-    def _taken_for(self: Tell, claim: Claim, answer: Any) -> Result:
-        return result if answer.verdict is Verdict.UNAVAILABLE else answered(self, claim, answer)
+    def mistaken(self: Tell, claim: Claim, answer: Any) -> Result:
+        return result(answer) if answer.verdict is verdict else answered(self, claim, answer)
 
-    patch.setattr(Tell, "_answered", _taken_for)
+    patch.setattr(Tell, "_answered", mistaken)
 
 
 @mutation(
@@ -304,26 +305,12 @@ def _letter(claim: Claim) -> Any:
 
 @mutation("a send without an answer counts as refused for good", Invariant.DUE_UNLESS_HANDLED, "one sender")
 def _(patch: Patch) -> None:
-    answered = Tell._answered
-
-    def resigned(self: Tell, claim: Claim, answer: Any) -> Result:
-        if answer.verdict is Verdict.UNKNOWN:
-            return tell._failed_for_good(answer.code, answer.error)
-        return answered(self, claim, answer)
-
-    patch.setattr(Tell, "_answered", resigned)
+    _taking(patch, Verdict.UNKNOWN, lambda answer: tell._failed_for_good(answer.code, answer.error))
 
 
 @mutation("a send without an answer counts as accepted", Invariant.NOT_LOST, "one sender")
 def _(patch: Patch) -> None:
-    answered = Tell._answered
-
-    def hopeful(self: Tell, claim: Claim, answer: Any) -> Result:
-        if answer.verdict is Verdict.UNKNOWN:
-            return Result(Status.DELIVERED)
-        return answered(self, claim, answer)
-
-    patch.setattr(Tell, "_answered", hopeful)
+    _taking(patch, Verdict.UNKNOWN, lambda _: Result(Status.DELIVERED))
 
 
 # -- the retry

@@ -73,6 +73,22 @@ class Example:
         requester = replace(self.requester, locale=locale) if locale else self.requester
         return render(kind, self.outcome, self.job, requester, EXAMPLE_BASE_URLS)
 
+    def told_in(self, kind: Kind, tag: str, who: str = "it") -> Message:
+        """Return its message in one of the kind's languages; `who` is what an error calls it.
+
+        Raises:
+            KindError: naming the text that cannot be rendered from it.
+        """
+        try:
+            return self.message(kind, tag)
+        except MessageError as error:
+            problem = f"{who} does not render: {error.problem}. {error.remedy}"
+            raise KindError(self.text_path(kind, tag), problem, line=error.line) from None
+
+    def text_path(self, kind: Kind, tag: str) -> Path:
+        """Return the file of the text that it is told in."""
+        return kind.folder / tag / f"{self.outcome}.j2"
+
 
 def load_examples(kind: Kind) -> tuple[Example, ...]:
     """Return the examples of a kind, at least one for each outcome and audience.
@@ -116,7 +132,18 @@ def faults(folder: Path = KINDS) -> list[KindError]:
     Raises:
         KindError: there is no kind at all.
     """
+    return _faults_of(load_catalogue(folder))
+
+
+def check_catalogue(folder: Path = KINDS) -> Catalogue:
+    """Return the catalogue when each kind in `folder` is right, examples and all. Raises KindError otherwise."""
     catalogue = load_catalogue(folder)
+    for fault in _faults_of(catalogue):
+        raise fault
+    return catalogue
+
+
+def _faults_of(catalogue: Catalogue) -> list[KindError]:
     found = [broken.fault for broken in catalogue.broken]
     for kind in catalogue.sound:
         by_file: dict[Path, KindError] = {}
@@ -124,13 +151,6 @@ def faults(folder: Path = KINDS) -> list[KindError]:
             by_file.setdefault(fault.path, fault)
         found.extend(by_file.values())
     return found
-
-
-def check_catalogue(folder: Path = KINDS) -> Catalogue:
-    """Return the catalogue when each kind in `folder` is right, examples and all. Raises KindError otherwise."""
-    for fault in faults(folder):
-        raise fault
-    return load_catalogue(folder)
 
 
 def _faults(kind: Kind) -> Iterator[KindError]:
@@ -163,11 +183,8 @@ def _check(kind: Kind, example: Example, tag: str) -> None:
 
 
 def _check_message(kind: Kind, example: Example, tag: str, who: str) -> Message:
-    path = kind.folder / tag / f"{example.outcome}.j2"
-    try:
-        message = example.message(kind, tag)
-    except MessageError as error:
-        raise KindError(path, f"{who} does not render: {error.problem}. {error.remedy}", line=error.line) from None
+    path = example.text_path(kind, tag)
+    message = example.told_in(kind, tag, who)
     for part in (message.subject, message.text):
         for mistake, pattern in _MISTAKES.items():
             if re.search(pattern, part):

@@ -64,6 +64,8 @@ MAIL_VARIABLES = (
     "MAXIMUM_CONCURRENCY",
 )
 
+_UNTOLD_NEEDS = {"index": ("SETTLED_JOBS_INDEX",), "scan": ("UNTOLD_BOOKMARK_TABLE",)}
+
 
 def read(environ: Mapping[str, str], *, required: tuple[str, ...], unused: tuple[str, ...] = ()) -> Settings:
     """Return the settings in `environ`.
@@ -95,6 +97,8 @@ def read(environ: Mapping[str, str], *, required: tuple[str, ...], unused: tuple
     def whole(name: str, default: int, least: int, most: int) -> int:
         return checked(name, lambda value: _whole(value, least, most), default)
 
+    untold_check = checked("UNTOLD_CHECK", _untold_check, "off")
+    required = (*required, *_UNTOLD_NEEDS.get(untold_check, ()))
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
     if not region:
         faults.append("AWS_REGION is not set")
@@ -117,16 +121,10 @@ def read(environ: Mapping[str, str], *, required: tuple[str, ...], unused: tuple
         retention=timedelta(days=whole("NOTICE_RETENTION_DAYS", 90, 29, 3650)),
         ses_send_rate=whole("SES_SEND_RATE", 14, 1, 100_000),
         maximum_concurrency=whole("MAXIMUM_CONCURRENCY", 2, 1, 1000),
-        untold_check=checked("UNTOLD_CHECK", _untold_check, "off"),
+        untold_check=untold_check,
         settled_jobs_index=text("SETTLED_JOBS_INDEX"),
         untold_bookmark_table=text("UNTOLD_BOOKMARK_TABLE"),
     )
-    for check, name, value in (
-        ("index", "SETTLED_JOBS_INDEX", settings.settled_jobs_index),
-        ("scan", "UNTOLD_BOOKMARK_TABLE", settings.untold_bookmark_table),
-    ):
-        if settings.untold_check == check and not value:
-            faults.append(f"{name} is not set")
     if faults:
         raise SettingsError("settings: " + "; ".join(faults))
     return settings
